@@ -1,0 +1,32 @@
+#include "chapters/implementations.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <vector>
+
+#include "chapters/01_memory_accounting/naive_attention.h"
+#include "chapters/03_blocked_attention/blocked_attention.h"
+#include "chapters/03_blocked_attention/fast_attention.h"
+
+namespace fa {
+
+std::span<const Implementation> all_implementations() {
+    static const std::array list{
+        CPU_NAIVE, CPU_NAIVE_BF16_SCORES, CPU_BLOCKED_KV_OUTER, CPU_BLOCKED, CPU_FAST,
+    };
+    return list;
+}
+
+const Implementation& implementation_named(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const Implementation& implementation : all_implementations()) {
+        if (implementation.name == name) return implementation;
+        names.push_back(implementation.name);
+    }
+    throw std::invalid_argument(
+        fmt::format("no implementation is called \"{}\"; there are: {}", name, fmt::join(names, ", ")));
+}
+
+}  // namespace fa

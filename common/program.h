@@ -1,0 +1,70 @@
+#pragma once
+/// @file
+/// The frame of every chapter's program: common flags, one-line errors, checks, results, exit status.
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/checks.h"
+#include "common/results.h"
+
+namespace fa {
+
+/// --device: run on the GPU if there is one, or insist on one of the two.
+enum class DeviceChoice { automatic, cpu, cuda };
+
+/// Frame of a program. Typical use:
+///
+/// @code
+///   int main(int argc, char** argv) {
+///       fa::Program program("ch02_online_softmax", "Softmax in one pass over the scores");
+///       std::int64_t block = 2;
+///       program.flags().add_option("--block", block, "scores per block")->check(CLI::PositiveNumber);
+///       return program.run(argc, argv, [&] { ...print; program.checks.at_most(...); });
+///   }
+/// @endcode
+class Program {
+  public:
+    Program(std::string name, std::string description);
+
+    /// Add the program's own flags here, before run().
+    CLI::App& flags() { return app_; }
+
+    /// Parses the flags, runs `body`, prints the checks, writes the JSON file if asked for.
+    /// @return 0 if all checks pass; 1 if one fails or `body` throws (one line on stderr);
+    ///         2 for wrong usage (one line on stderr). `body` may throw UsageError for values that
+    ///         are wrong together.
+    int run(int argc, const char* const* argv, const std::function<void()>& body);
+
+    std::uint64_t seed = 1;                            ///< --seed
+    DeviceChoice device = DeviceChoice::automatic;     ///< --device auto|cpu|cuda
+    std::filesystem::path json;                        ///< --json FILE, empty: none
+    Checks checks;
+    Results results;
+
+  private:
+    CLI::App app_;
+    std::string name_;
+};
+
+/// Wrong usage found after parsing: exit status 2.
+class UsageError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Parses "512,1024,16k" into integers; "k" and "m" are 1024 and 1024².
+/// @throws UsageError naming the flag and the piece
+std::vector<std::int64_t> parse_lengths(const std::string& flag, const std::string& text);
+
+/// Parses "1,3.5,-inf" into floats. @throws UsageError naming the flag and the piece
+std::vector<float> parse_floats(const std::string& flag, const std::string& text);
+
+/// Prints a heading, underlined.
+void print_heading(const std::string& text);
+
+}  // namespace fa

@@ -1,0 +1,41 @@
+#pragma once
+/// @file
+/// The one JSON shape of every results file: {"context", "rows", "checks"}, plus named extras such as
+/// traces. Written whole or not at all.
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/attention.h"
+#include "common/checks.h"
+
+namespace fa {
+
+/// Writes `text` to `path` by way of a temporary file in the same folder and a rename, so that a
+/// reader, or a program killed half way, never leaves a half-written file.
+/// @throws std::runtime_error naming the path and the system's reason
+void write_file_atomically(const std::filesystem::path& path, const std::string& text);
+
+/// Machine, compiler, commit, seed and date: what one must know to read a number.
+/// Keys: program, machine (CPU model), cores, threads, memory_bytes, os, compiler, build_type,
+/// flags, commit, seed, date (ISO 8601, UTC), and gpu, driver, cuda where there is one.
+nlohmann::ordered_json run_context(const std::string& program, std::uint64_t seed);
+
+/// Collects what a program found.
+class Results {
+  public:
+    nlohmann::ordered_json context;
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    nlohmann::ordered_json extras = nlohmann::ordered_json::object();  ///< further top-level keys
+
+    /// The fields that identify a timed row: implementation, device and the problem's shape.
+    static nlohmann::ordered_json row(const Implementation& implementation,
+                                      const AttentionProblem& problem);
+
+    /// The whole document. NaN and infinity, which JSON lacks, become null.
+    std::string str(const Checks& checks) const;
+};
+
+}  // namespace fa

@@ -1,0 +1,39 @@
+# The flags that all targets share, and one function for each kind of target.
+
+add_library(fa_options INTERFACE)
+target_include_directories(fa_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(fa_options INTERFACE
+    -Wall -Wextra -Wconversion -Wshadow
+    $<$<BOOL:${FA_NATIVE}>:-march=native>)
+# Eigen chooses its alignment by the vector unit it compiles for. One fixed value keeps object files
+# compiled with and without -march=native compatible: memory from one may be freed by the other.
+target_compile_definitions(fa_options INTERFACE
+    EIGEN_MAX_ALIGN_BYTES=64
+    # Threads are ours, over (batch, head, Q block); Eigen inside them must not open its own.
+    EIGEN_DONT_PARALLELIZE
+    $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+target_link_libraries(fa_options INTERFACE OpenMP::OpenMP_CXX)
+
+# Third-party headers are not ours to warn about.
+foreach(target Eigen3::Eigen fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+    get_target_property(aliased ${target} ALIASED_TARGET)
+    if(aliased)
+        set(target ${aliased})
+    endif()
+    get_target_property(includes ${target} INTERFACE_INCLUDE_DIRECTORIES)
+    if(includes)
+        set_property(TARGET ${target} APPEND PROPERTY INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${includes}")
+    endif()
+endforeach()
+
+# fa_library(NAME SOURCES...): a static library with the course's flags.
+function(fa_library name)
+    add_library(${name} STATIC ${ARGN})
+    target_link_libraries(${name} PUBLIC fa_options)
+endfunction()
+
+# fa_program(NAME SOURCES...): a program in build/bin with the course's flags.
+function(fa_program name)
+    add_executable(${name} ${ARGN})
+    target_link_libraries(${name} PRIVATE fa_options fa_program)
+endfunction()

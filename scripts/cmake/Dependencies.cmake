@@ -1,0 +1,50 @@
+# Every library the course uses. A package of the system is taken if there is one (Debian and Ubuntu
+# have them all, see scripts/packages.txt); otherwise the pinned version is fetched and built.
+include(FetchContent)
+set(FETCHCONTENT_QUIET OFF)
+
+# A header-only library needs no build of its own tests and documentation.
+set(EIGEN_BUILD_DOC OFF)
+set(EIGEN_BUILD_PKGCONFIG OFF)
+set(DOCTEST_WITH_TESTS OFF)
+set(JSON_BuildTests OFF)
+set(BENCHMARK_ENABLE_TESTING OFF)
+set(BENCHMARK_ENABLE_INSTALL OFF)
+
+FetchContent_Declare(Eigen3
+    GIT_REPOSITORY https://gitlab.com/libeigen/eigen.git
+    GIT_TAG 3.4.0
+    GIT_SHALLOW TRUE
+    FIND_PACKAGE_ARGS 3.4 NO_MODULE)
+FetchContent_Declare(fmt
+    GIT_REPOSITORY https://github.com/fmtlib/fmt.git
+    GIT_TAG 9.1.0
+    GIT_SHALLOW TRUE
+    FIND_PACKAGE_ARGS 9.1)
+FetchContent_Declare(nlohmann_json
+    GIT_REPOSITORY https://github.com/nlohmann/json.git
+    GIT_TAG v3.11.2
+    GIT_SHALLOW TRUE
+    FIND_PACKAGE_ARGS 3.11)
+FetchContent_Declare(CLI11
+    GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
+    GIT_TAG v2.3.2
+    GIT_SHALLOW TRUE
+    FIND_PACKAGE_ARGS 2.1)
+FetchContent_MakeAvailable(Eigen3 fmt nlohmann_json CLI11)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+if(FA_TESTS)
+    FetchContent_Declare(doctest
+        GIT_REPOSITORY https://github.com/doctest/doctest.git
+        GIT_TAG v2.4.11
+        GIT_SHALLOW TRUE
+        FIND_PACKAGE_ARGS 2.4.9)
+    FetchContent_MakeAvailable(doctest)
+    # doctest_discover_tests() stands beside doctest's package file, or in its source tree.
+    if(doctest_SOURCE_DIR)
+        list(APPEND CMAKE_MODULE_PATH ${doctest_SOURCE_DIR}/scripts/cmake)
+    else()
+        list(APPEND CMAKE_MODULE_PATH ${doctest_DIR})
+    endif()
+endif()
