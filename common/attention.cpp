@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <initializer_list>
 
 namespace fa {
 
@@ -22,18 +25,20 @@ std::string describe(const AttentionProblem& p) {
                        p.len_kv, p.head_dim, name_of(p.dtype), p.causal ? "causal" : "full");
 }
 
-std::string_view name_of(Device device) { return device == Device::cpu ? "cpu" : "cuda"; }
+std::string_view name_of(Device device) {
+    return device == Device::cpu ? "cpu" : "cuda";
+}
 
 namespace {
 
-/// Throws unless the product of the extents stays below 2^62, so that byte counts and offsets fit
-/// into 64 bits.
+/// Throws unless the product of the extents stays within 2^62, so that byte counts and offsets fit
+/// into 64 bits. An extent of 0 is passed over: the product of the others must still be computable,
+/// whatever the order of the factors.
 void check_product(std::string_view what, std::initializer_list<std::int64_t> extents) {
     constexpr std::int64_t LIMIT = std::int64_t{1} << 62;
     std::int64_t product = 1;
-    for (std::int64_t extent : extents)
-        if (extent == 0) return;
     for (std::int64_t extent : extents) {
+        if (extent == 0) continue;
         if (product > LIMIT / extent)
             throw std::invalid_argument(
                 fmt::format("attention problem: {} has more than 2^62 elements", what));
@@ -41,18 +46,55 @@ void check_product(std::string_view what, std::initializer_list<std::int64_t> ex
     }
 }
 
-void check_view(std::string_view name, DType dtype, const Shape& shape, const void* data,
-                DType want_dtype, const Shape& want) {
-    if (dtype != want_dtype)
+void check_aligned(std::string_view name, const void* data, std::size_t element_bytes) {
+    if (reinterpret_cast<std::uintptr_t>(data) % element_bytes != 0)
+        throw std::invalid_argument(fmt::format(
+            "attention: {} is not aligned to its elements of {} bytes", name, element_bytes));
+}
+
+template <class Void>
+void check_view(std::string_view name, const AnyView<Void>& view, DType dtype, const Shape& want) {
+    const Shape& shape = view.shape;
+    if (view.dtype != dtype)
         throw std::invalid_argument(fmt::format("attention: {} is {}, the problem says {}", name,
-                                                name_of(dtype), name_of(want_dtype)));
+                                                name_of(view.dtype), name_of(dtype)));
     if (shape != want)
         throw std::invalid_argument(fmt::format(
             "attention: {} has shape [{}, {}, {}, {}], the problem needs [{}, {}, {}, {}]", name,
             shape.batch, shape.heads, shape.tokens, shape.dim, want.batch, want.heads, want.tokens,
             want.dim));
-    if (data == nullptr && want.count() > 0)
+    if (want.count() == 0) return;
+    if (view.data == nullptr)
         throw std::invalid_argument(fmt::format("attention: {} has no memory", name));
+    check_aligned(name, view.data, size_of(dtype));
+    const Strides& s = view.strides;
+    if (s.batch < 0 || s.head < 0 || s.token < 0)
+        throw std::invalid_argument(
+            fmt::format("attention: {} has strides [{}, {}, {}], none may be negative", name,
+                        s.batch, s.head, s.token));
+}
+
+/// One dimension of an output: how many entries, how far apart in elements.
+struct Axis {
+    std::int64_t extent, stride;
+};
+
+/// Throws unless the rows of `row_length` contiguous elements that an output consists of lie clear
+/// of one another: sorted by stride, each axis must step over all that the inner ones span.
+/// Forgotten (zero) strides would have threads race for the same elements.
+void check_no_overlap(std::string_view name, std::int64_t row_length, std::array<Axis, 3> axes) {
+    std::sort(axes.begin(), axes.end(),
+              [](const Axis& a, const Axis& b) { return a.stride < b.stride; });
+    std::int64_t span = row_length;
+    for (const Axis& axis : axes) {
+        if (axis.extent <= 1) continue;
+        if (axis.stride < span)
+            throw std::invalid_argument(
+                fmt::format("attention: {} overlaps itself: {} entries at a stride of {} elements, "
+                            "each of which spans {}",
+                            name, axis.extent, axis.stride, span));
+        span += (axis.extent - 1) * axis.stride;
+    }
 }
 
 }  // namespace
@@ -82,10 +124,18 @@ void validate(const AttentionProblem& p) {
 }
 
 void validate(const AttentionProblem& p, const AttentionTensors& t) {
-    check_view("Q", t.q.dtype, t.q.shape, t.q.data, p.dtype, p.q_shape());
-    check_view("K", t.k.dtype, t.k.shape, t.k.data, p.dtype, p.kv_shape());
-    check_view("V", t.v.dtype, t.v.shape, t.v.data, p.dtype, p.kv_shape());
-    check_view("O", t.o.dtype, t.o.shape, t.o.data, p.dtype, p.q_shape());
+    check_view("Q", t.q, p.dtype, p.q_shape());
+    check_view("K", t.k, p.dtype, p.kv_shape());
+    check_view("V", t.v, p.dtype, p.kv_shape());
+    check_view("O", t.o, p.dtype, p.q_shape());
+    if (p.q_shape().count() == 0) return;
+    const Strides& o = t.o.strides;
+    check_no_overlap("O", p.head_dim,
+                     {{{p.batch, o.batch}, {p.heads_q, o.head}, {p.len_q, o.token}}});
+    if (t.lse.data == nullptr) return;
+    check_aligned("LSE", t.lse.data, sizeof(float));
+    check_no_overlap("LSE", p.len_q,
+                     {{{p.batch, t.lse.stride_batch}, {p.heads_q, t.lse.stride_head}, {1, 0}}});
 }
 
 void attention(const Implementation& implementation, const AttentionProblem& problem,
@@ -93,6 +143,10 @@ void attention(const Implementation& implementation, const AttentionProblem& pro
                const Launch& launch) {
     validate(problem);
     validate(problem, tensors);
+    if (launch.threads < 0)
+        throw std::invalid_argument(
+            fmt::format("attention: {} threads asked for, must be 0 (as many as there are) or more",
+                        launch.threads));
     if (const std::string reason = implementation.why_unsupported(problem); !reason.empty())
         throw Unsupported(fmt::format("{}: {}", implementation.name, reason));
     const std::size_t needed = implementation.workspace_bytes(problem, launch);

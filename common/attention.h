@@ -47,7 +47,7 @@ struct AttentionProblem {
         return n < 0 ? 0 : (n > len_kv ? len_kv : n);
     }
 
-    Shape q_shape() const { return {batch, heads_q, len_q, head_dim}; }    ///< also O's
+    Shape q_shape() const { return {batch, heads_q, len_q, head_dim}; }  ///< also O's
     Shape kv_shape() const { return {batch, heads_kv, len_kv, head_dim}; }
 
     /// Floating-point operations by the usual convention, 4·B·H·Tq·Tk·d, halved when causal.
@@ -73,7 +73,8 @@ struct AttentionTensors {
     ConstTensorView q;  ///< [batch, heads_q, len_q, head_dim]
     ConstTensorView k;  ///< [batch, heads_kv, len_kv, head_dim]
     ConstTensorView v;  ///< [batch, heads_kv, len_kv, head_dim]
-    TensorView o;       ///< [batch, heads_q, len_q, head_dim], every element is written
+    TensorView o;       ///< [batch, heads_q, len_q, head_dim], every element is written; its memory
+                        ///< is apart from that of Q, K and V
     LseView lse;        ///< [batch, heads_q, len_q]
 };
 
@@ -115,10 +116,13 @@ class Unsupported : public std::runtime_error {
 
 /// Checks a problem by itself.
 /// @throws std::invalid_argument naming the field: a negative extent, head_dim < 1, heads_kv < 1,
-///         heads_q not a multiple of heads_kv, or a product of extents that passes 2^62.
+///         heads_q not a multiple of heads_kv, a scale that is not finite, or a product of extents
+///         that passes 2^62.
 void validate(const AttentionProblem& problem);
 
-/// Checks that shapes and element types of the tensors are those of the problem.
+/// Checks that shapes and element types of the tensors are those of the problem, that memory is
+/// there and aligned to its elements, that no stride is negative, and that O and LSE do not overlap
+/// themselves (zero strides are fine for inputs: a broadcast).
 /// @throws std::invalid_argument naming the tensor, what it is and what it should be.
 void validate(const AttentionProblem& problem, const AttentionTensors& tensors);
 
@@ -126,7 +130,8 @@ void validate(const AttentionProblem& problem, const AttentionTensors& tensors);
 /// launched, checks the workspace, and runs. Never falls back to something else.
 /// @param workspace at least `implementation.workspace_bytes(problem, launch)` bytes, 64-byte
 ///        aligned, in the memory of the implementation's device.
-/// @throws std::invalid_argument if problem, tensors or workspace do not fit together
+/// @throws std::invalid_argument if problem, tensors or workspace do not fit together, or
+///         launch.threads is negative
 /// @throws Unsupported with the implementation's reason
 void attention(const Implementation& implementation, const AttentionProblem& problem,
                const AttentionTensors& tensors, std::span<std::byte> workspace,
