@@ -4,6 +4,9 @@ add_library(fa_options INTERFACE)
 target_include_directories(fa_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(fa_options INTERFACE
     -Wall -Wextra -Wconversion -Wshadow
+    # Before version 13, g++ warns of its own AVX-512 intrinsics (GCC bug 105593) wherever Eigen is
+    # compiled for them.
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>
     $<$<BOOL:${FA_NATIVE}>:-march=native>)
 # Eigen chooses its alignment by the vector unit it compiles for. One fixed value keeps object files
 # compiled with and without -march=native compatible: memory from one may be freed by the other.
