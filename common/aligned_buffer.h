@@ -19,12 +19,12 @@ class AlignedBuffer {
     AlignedBuffer() = default;
     /// @throws std::bad_alloc if the memory is not to be had
     explicit AlignedBuffer(std::size_t size)
-        : data_(size == 0 ? nullptr
-                          : static_cast<std::byte*>(
-                                ::operator new(size, std::align_val_t{ALIGNMENT}))),
+        : data_(size == 0
+                    ? nullptr
+                    : static_cast<std::byte*>(::operator new (size, std::align_val_t{ALIGNMENT}))),
           size_(size) {}
     ~AlignedBuffer() {
-        if (data_) ::operator delete(data_, std::align_val_t{ALIGNMENT});
+        if (data_) ::operator delete (data_, std::align_val_t{ALIGNMENT});
     }
     AlignedBuffer(AlignedBuffer&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}

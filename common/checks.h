@@ -28,7 +28,7 @@ class Checks {
     void that(std::string name, std::string goal, std::string measured, bool pass);
 
     const std::vector<Check>& list() const { return list_; }
-    bool all_pass() const;  ///< false also when there is no check at all: nothing was shown
+    bool all_pass() const;    ///< false also when there is no check at all: nothing was shown
     std::string str() const;  ///< as a text table
 
   private:

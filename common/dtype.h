@@ -15,7 +15,9 @@ namespace fa {
 enum class DType { f32, f16, bf16 };
 
 /// Bytes of one element.
-constexpr std::size_t size_of(DType dtype) { return dtype == DType::f32 ? 4 : 2; }
+constexpr std::size_t size_of(DType dtype) {
+    return dtype == DType::f32 ? 4 : 2;
+}
 
 /// "fp32", "fp16" or "bf16".
 constexpr std::string_view name_of(DType dtype) {

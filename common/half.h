@@ -23,8 +23,8 @@ constexpr float from_bfloat16_bits(std::uint16_t bits) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// float -> IEEE binary16 bits, round to nearest even, subnormals and infinities included. NaN stays
-/// NaN (quiet, sign kept).
+/// float -> IEEE binary16 bits, round to nearest even, subnormals and infinities included. NaN
+/// stays NaN (quiet, sign kept).
 constexpr std::uint16_t to_float16_bits(float value) {
     const auto bits = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t sign = (bits >> 16) & 0x8000u;
@@ -33,15 +33,14 @@ constexpr std::uint16_t to_float16_bits(float value) {
     // 65520 = 0x477ff000 is half way between the largest finite half, 65504, and the next step.
     if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
     if (magnitude < 0x38800000u) {  // below 2^-14: a subnormal half, in units of 2^-24
-        // Adding 0.5 lines the value's 2^-24 digit up with the float's last bit; the addition itself
-        // rounds to nearest even.
+        // Adding 0.5 lines the value's 2^-24 digit up with the float's last bit; the addition
+        // itself rounds to nearest even.
         const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
         return static_cast<std::uint16_t>(sign |
                                           (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
     }
     const std::uint32_t rebased = magnitude - (112u << 23);  // exponent bias 127 -> 15
-    return static_cast<std::uint16_t>(sign |
-                                      ((rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13));
+    return static_cast<std::uint16_t>(sign | ((rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13));
 }
 
 /// IEEE binary16 bits -> float, exact.

@@ -1,11 +1,13 @@
 #pragma once
 /// @file
-/// The frame of every chapter's program: common flags, one-line errors, checks, results, exit status.
+/// The frame of every chapter's program: common flags, one-line errors, checks, results, exit
+/// status.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,12 +25,15 @@ enum class DeviceChoice { automatic, cpu, cuda };
 ///   int main(int argc, char** argv) {
 ///       fa::Program program("ch02_online_softmax", "Softmax in one pass over the scores");
 ///       std::int64_t block = 2;
-///       program.flags().add_option("--block", block, "scores per block")->check(CLI::PositiveNumber);
-///       return program.run(argc, argv, [&] { ...print; program.checks.at_most(...); });
+///       program.flags().add_option("--block", block, "scores per
+///       block")->check(CLI::PositiveNumber); return program.run(argc, argv, [&] { ...print;
+///       program.checks.at_most(...); });
 ///   }
 /// @endcode
 class Program {
   public:
+    /// @param name the program's, as its file is called: stands before every error
+    /// @param description one sentence for --help
     Program(std::string name, std::string description);
 
     /// Add the program's own flags here, before run().
@@ -40,11 +45,11 @@ class Program {
     ///         are wrong together.
     int run(int argc, const char* const* argv, const std::function<void()>& body);
 
-    std::uint64_t seed = 1;                            ///< --seed
-    DeviceChoice device = DeviceChoice::automatic;     ///< --device auto|cpu|cuda
-    std::filesystem::path json;                        ///< --json FILE, empty: none
-    Checks checks;
-    Results results;
+    std::uint64_t seed = 1;                         ///< --seed
+    DeviceChoice device = DeviceChoice::automatic;  ///< --device auto|cpu|cuda
+    std::filesystem::path json;                     ///< --json FILE, empty: none
+    Checks checks;    ///< printed after the body; decide the exit status
+    Results results;  ///< written to --json after the body, also if a check failed
 
   private:
     CLI::App app_;
@@ -64,7 +69,7 @@ std::vector<std::int64_t> parse_lengths(const std::string& flag, const std::stri
 /// Parses "1,3.5,-inf" into floats. @throws UsageError naming the flag and the piece
 std::vector<float> parse_floats(const std::string& flag, const std::string& text);
 
-/// Prints a heading, underlined.
+/// Prints a heading, underlined, with a blank line before it unless it is the first.
 void print_heading(const std::string& text);
 
 }  // namespace fa

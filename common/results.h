@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The one JSON shape of every results file: {"context", "rows", "checks"}, plus named extras such as
-/// traces. Written whole or not at all.
+/// The one JSON shape of every results file: {"context", "rows", "checks"}, plus named extras such
+/// as traces. Written whole or not at all.
 
 #include <cstdint>
 #include <filesystem>
@@ -30,7 +30,8 @@ class Results {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     nlohmann::ordered_json extras = nlohmann::ordered_json::object();  ///< further top-level keys
 
-    /// The fields that identify a timed row: implementation, device and the problem's shape.
+    /// The fields that identify a timed row: implementation, device, the problem's shape, and
+    /// direction "forward".
     static nlohmann::ordered_json row(const Implementation& implementation,
                                       const AttentionProblem& problem);
 

@@ -36,7 +36,8 @@ struct Strides {
     bool operator==(const Strides&) const = default;
 };
 
-/// A view of someone else's memory as [batch, head, token, dim], element type known at compile time.
+/// A view of someone else's memory as [batch, head, token, dim], element type known at compile
+/// time.
 /// @tparam T float, Float16 or BFloat16, const for a read-only view.
 template <class T>
 struct View {
@@ -44,8 +45,8 @@ struct View {
     Shape shape;
     Strides strides;
 
-    /// The `dim` contiguous elements of one token. 64-bit arithmetic throughout: B·H·T·d passes 2^31
-    /// at ordinary sizes.
+    /// The `dim` contiguous elements of one token. 64-bit arithmetic throughout: B·H·T·d passes
+    /// 2^31 at ordinary sizes.
     constexpr T* row(std::int64_t batch, std::int64_t head, std::int64_t token) const {
         return data + batch * strides.batch + head * strides.head + token * strides.token;
     }

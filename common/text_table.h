@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// Text tables whose columns line up in a terminal, also for wide (Chinese) and zero-width characters.
+/// Text tables whose columns line up in a terminal, also for wide (Chinese) and zero-width
+/// characters.
 
 #include <string>
 #include <string_view>
@@ -9,10 +10,12 @@
 namespace fa {
 
 /// Columns a UTF-8 string takes in a terminal: 2 for East Asian wide characters and emoji, 0 for
-/// combining marks, 1 for the rest (and for each byte that is not valid UTF-8).
+/// combining marks and control characters, 1 for the rest (and for each byte that is not valid
+/// UTF-8). The widths are the C library's (wcwidth).
 std::size_t display_width(std::string_view utf8);
 
-/// A table of text cells. The first column is flush left, the others flush right unless said otherwise.
+/// A table of text cells. The first column is flush left, the others flush right unless said
+/// otherwise.
 class TextTable {
   public:
     explicit TextTable(std::vector<std::string> headers);
@@ -39,7 +42,7 @@ class TextTable {
 std::string human_bytes(double bytes);
 /// "1.23 ms", "45.6 us", "2.00 s": three significant digits.
 std::string human_seconds(double seconds);
-/// "1.23 T", "45.6 G": three significant digits, decimal units; append "FLOP" or the like.
-std::string human_count(double count);
+/// "1.23 T", "45.6 GFLOP", "512": three significant digits, decimal prefixes, then the unit.
+std::string human_count(double count, std::string_view unit = "");
 
 }  // namespace fa
