@@ -25,8 +25,8 @@ const Implementation& implementation_named(std::string_view name) {
         if (implementation.name == name) return implementation;
         names.push_back(implementation.name);
     }
-    throw std::invalid_argument(
-        fmt::format("no implementation is called \"{}\"; there are: {}", name, fmt::join(names, ", ")));
+    throw std::invalid_argument(fmt::format("no implementation is called \"{}\"; there are: {}",
+                                            name, fmt::join(names, ", ")));
 }
 
 }  // namespace fa
