@@ -66,18 +66,29 @@ class BpeTokenizer : public Tokenizer {
     /// The id of "<|endoftext|>", if the vocabulary has it.
     std::optional<std::int32_t> end_of_text() const { return end_of_text_; }
 
+    /// How the token that separates documents is written.
+    static constexpr std::string_view END_OF_TEXT = "<|endoftext|>";
+
   private:
     struct Merge {
         std::int32_t rank;    ///< line of the merges file: lower goes first
         std::int32_t result;  ///< id of the joined token
     };
 
+    struct Scratch;
+
     BpeTokenizer() = default;
-    void encode_piece(std::string_view piece, std::vector<std::int32_t>& out) const;
+    void encode_piece(std::string_view piece, Scratch& scratch,
+                      std::vector<std::int32_t>& out) const;
+
+    static std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
+        return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
+               static_cast<std::uint32_t>(right);
+    }
 
     std::vector<std::string> token_bytes_;  ///< id -> bytes
     std::int32_t byte_ids_[256] = {};       ///< byte -> id of the token of that one byte
-    /// (left id << 32 | right id) -> merge
+    /// pair_key(left, right) -> merge
     std::unordered_map<std::uint64_t, Merge> merges_;
     std::optional<std::int32_t> end_of_text_;
 };

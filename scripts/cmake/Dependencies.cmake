@@ -31,7 +31,16 @@ FetchContent_Declare(CLI11
     GIT_TAG v2.3.2
     GIT_SHALLOW TRUE
     FIND_PACKAGE_ARGS 2.1)
-FetchContent_MakeAvailable(Eigen3 fmt nlohmann_json CLI11)
+# Unicode's character classes, for GPT-2's tokenizer.
+FetchContent_Declare(utf8proc
+    GIT_REPOSITORY https://github.com/JuliaStrings/utf8proc.git
+    GIT_TAG v2.9.0
+    GIT_SHALLOW TRUE
+    FIND_PACKAGE_ARGS MODULE)
+FetchContent_MakeAvailable(Eigen3 fmt nlohmann_json CLI11 utf8proc)
+if(NOT TARGET utf8proc::utf8proc)
+    add_library(utf8proc::utf8proc ALIAS utf8proc)
+endif()
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 if(FA_TESTS)
