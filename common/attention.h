@@ -29,8 +29,8 @@ struct AttentionProblem {
     std::int64_t len_kv = 0;    ///< keys per head, 0 allowed
     std::int64_t head_dim = 64;
     DType dtype = DType::f32;
-    std::optional<float> scale;  ///< unset: 1/sqrt(head_dim). Set: taken literally, also 0 and < 0
-    bool causal = false;         ///< key j visible to query i iff j <= i + len_kv - len_q
+    std::optional<float> scale{};  ///< unset: 1/sqrt(head_dim). Set: taken literally, 0 and < 0 too
+    bool causal = false;           ///< key j visible to query i iff j <= i + len_kv - len_q
 
     /// The factor on Q·Kᵀ that is used.
     float effective_scale() const;
