@@ -36,7 +36,8 @@
 #endif
 #endif
 #ifdef FA_SANITIZER_MALLOC
-#include <sanitizer/allocator_interface.h>
+// From <sanitizer/allocator_interface.h>, which comes with Clang and not with GCC.
+extern "C" std::size_t __sanitizer_get_allocated_size(const volatile void* block);
 #endif
 
 namespace fa {

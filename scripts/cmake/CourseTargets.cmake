@@ -16,6 +16,13 @@ target_compile_definitions(fa_options INTERFACE
     EIGEN_DONT_PARALLELIZE
     $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 target_link_libraries(fa_options INTERFACE OpenMP::OpenMP_CXX)
+if(FA_SANITIZE)
+    # A finding ends the program, so that no test passes over one.
+    set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(fa_options INTERFACE ${sanitize})
+    target_link_options(fa_options INTERFACE ${sanitize})
+    target_compile_definitions(fa_options INTERFACE FA_SANITIZED)
+endif()
 
 # Third-party headers are not ours to warn about.
 foreach(target Eigen3::Eigen fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
@@ -39,4 +46,6 @@ endfunction()
 function(fa_program name)
     add_executable(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE fa_options fa_program)
+    # Every program is run by the tests with its defaults and with wrong flags (tests/programs_test.py).
+    set_property(GLOBAL APPEND PROPERTY FA_PROGRAMS ${name})
 endfunction()
