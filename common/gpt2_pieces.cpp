@@ -30,17 +30,14 @@ Class class_of(utf8proc_int32_t code_point) {
         case UTF8PROC_CATEGORY_LL:
         case UTF8PROC_CATEGORY_LT:
         case UTF8PROC_CATEGORY_LM:
-        case UTF8PROC_CATEGORY_LO:
-            return Class::letter;
+        case UTF8PROC_CATEGORY_LO: return Class::letter;
         case UTF8PROC_CATEGORY_ND:
         case UTF8PROC_CATEGORY_NL:
-        case UTF8PROC_CATEGORY_NO:
-            return Class::number;
+        case UTF8PROC_CATEGORY_NO: return Class::number;
         // Unicode's White_Space property: all separators, and six of the controls.
         case UTF8PROC_CATEGORY_ZS:
         case UTF8PROC_CATEGORY_ZL:
-        case UTF8PROC_CATEGORY_ZP:
-            return Class::space;
+        case UTF8PROC_CATEGORY_ZP: return Class::space;
         default:
             return (code_point >= 0x09 && code_point <= 0x0d) || code_point == 0x85 ? Class::space
                                                                                     : Class::other;

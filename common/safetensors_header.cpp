@@ -39,17 +39,10 @@ class HeaderReader : public JsonEvents {
 
     bool start_object(std::size_t) override {
         switch (place_) {
-            case Place::start:
-                place_ = Place::top;
-                return true;
-            case Place::tensor_value:
-                place_ = Place::tensor;
-                return true;
-            case Place::metadata_value:
-                place_ = Place::metadata;
-                return true;
-            default:
-                refuse("has an unexpected object");
+            case Place::start: place_ = Place::top; return true;
+            case Place::tensor_value: place_ = Place::tensor; return true;
+            case Place::metadata_value: place_ = Place::metadata; return true;
+            default: refuse("has an unexpected object");
         }
     }
 
@@ -76,8 +69,7 @@ class HeaderReader : public JsonEvents {
                 metadata_key_ = name;
                 place_ = Place::metadata_string;
                 return true;
-            default:
-                refuse("has an unexpected key");
+            default: refuse("has an unexpected key");
         }
     }
 
@@ -97,14 +89,9 @@ class HeaderReader : public JsonEvents {
     bool start_array(std::size_t) override {
         offsets_ = 0;
         switch (place_) {
-            case Place::shape_value:
-                place_ = Place::shape;
-                return true;
-            case Place::offsets_value:
-                place_ = Place::offsets;
-                return true;
-            default:
-                refuse("has an unexpected array");
+            case Place::shape_value: place_ = Place::shape; return true;
+            case Place::offsets_value: place_ = Place::offsets; return true;
+            default: refuse("has an unexpected array");
         }
     }
 
@@ -140,12 +127,8 @@ class HeaderReader : public JsonEvents {
                 if (!has_offsets_) refuse("has no data_offsets");
                 place_ = Place::top;
                 return true;
-            case Place::metadata:
-                place_ = Place::top;
-                return true;
-            default:
-                place_ = Place::end;
-                return true;
+            case Place::metadata: place_ = Place::top; return true;
+            default: place_ = Place::end; return true;
         }
     }
 
@@ -154,14 +137,11 @@ class HeaderReader : public JsonEvents {
         switch (place_) {
             case Place::start:
             case Place::top:
-            case Place::end:
-                return source_ + ": header";
+            case Place::end: return source_ + ": header";
             case Place::metadata_value:
             case Place::metadata:
-            case Place::metadata_string:
-                return source_ + ": \"__metadata__\"";
-            default:
-                return source_ + ": tensor " + printable(header_.tensors.back().name);
+            case Place::metadata_string: return source_ + ": \"__metadata__\"";
+            default: return source_ + ": tensor " + printable(header_.tensors.back().name);
         }
     }
 
