@@ -347,24 +347,27 @@ TEST_CASE("Malformed merges are refused with their line") {
 TEST_CASE("Both sets of file names are found in a model's directory") {
     MadeUpVocabulary vocabulary;
     vocabulary.merge("a", "b");
-    for (const auto& [json, merges] :
-         {std::pair("vocab.json", "merges.txt"), std::pair("encoder.json", "vocab.bpe")}) {
+    struct Names {
+        const char *json, *merges;
+    };
+    for (const Names names :
+         {Names{"vocab.json", "merges.txt"}, Names{"encoder.json", "vocab.bpe"}}) {
         const TemporaryDirectory directory;
         CHECK_FALSE(BpeTokenizer::files_in(directory.path()));
         CHECK(refusal([&] { BpeTokenizer::from_directory(directory.path()); }) ==
               directory.path().string() +
                   ": needs vocab.json or encoder.json and merges.txt or vocab.bpe for GPT-2's "
                   "tokenizer");
-        directory.write(json, vocabulary.json());
+        directory.write(names.json, vocabulary.json());
         CHECK_FALSE(BpeTokenizer::files_in(directory.path()));
-        directory.write(merges, vocabulary.merge_lines());
+        directory.write(names.merges, vocabulary.merge_lines());
         CHECK(BpeTokenizer::files_in(directory.path()));
         CHECK(BpeTokenizer::from_directory(directory.path()).encode("ab") == Ids{256});
-        directory.write(merges, "a\n");
+        directory.write(names.merges, "a\n");
         CHECK(refusal([&] {
                   BpeTokenizer::from_directory(directory.path());
-              }).starts_with((directory.path() / merges).string() + ":1: merge"));
-        std::filesystem::resize_file(directory.path() / json, 1ull << 30);
+              }).starts_with((directory.path() / names.merges).string() + ":1: merge"));
+        std::filesystem::resize_file(directory.path() / names.json, 1ull << 30);
         CHECK(refusal([&] {
                   BpeTokenizer::from_directory(directory.path());
               }).find("above the limit of") != std::string::npos);
@@ -405,7 +408,11 @@ TEST_CASE("GPT-2's own vocabulary gives GPT-2's ids") {
     const BpeTokenizer gpt2 = BpeTokenizer::from_directory(*directory);
     REQUIRE(gpt2.vocabulary_size() == 50257);
     REQUIRE(gpt2.end_of_text() == 50256);
-    const std::pair<std::string, Ids> KNOWN[] = {
+    struct Known {
+        std::string text;
+        Ids ids;
+    };
+    const Known KNOWN[] = {
         // Broken UTF-8: bytes stand for themselves, and merge where there is a merge of them.
         {"\xe2", {158}},
         {"\x80", {222}},
@@ -444,10 +451,10 @@ TEST_CASE("GPT-2's own vocabulary gives GPT-2's ids") {
         {"e\u0301", {68, 136, 223}},
         {"é", {2634}},
     };
-    for (const auto& [text, ids] : KNOWN) {
-        CAPTURE(text);
-        CHECK(gpt2.encode(text) == ids);
-        CHECK(gpt2.decode(ids) == text);
+    for (const Known& known : KNOWN) {
+        CAPTURE(known.text);
+        CHECK(gpt2.encode(known.text) == known.ids);
+        CHECK(gpt2.decode(known.ids) == known.text);
     }
     CHECK(gpt2.encode_with_end_of_text("<|endoftext|>") == Ids{50256});
     CHECK(gpt2.encode_with_end_of_text("a<|endoftext|>b") == Ids{64, 50256, 65});

@@ -159,20 +159,24 @@ TEST_CASE("Scalars, empty tensors and files without tensors are valid") {
 }
 
 TEST_CASE("Each dtype of the format has its size") {
-    constexpr std::array<std::pair<const char*, int>, 22> BITS_OF_8_ELEMENTS = {{
+    struct Size {
+        const char* dtype;
+        std::size_t bits_of_8;
+    };
+    constexpr Size SIZES[] = {
         {"BOOL", 64},        {"U8", 64},          {"I8", 64},   {"F8_E5M2", 64}, {"F8_E4M3", 64},
         {"F8_E8M0", 64},     {"I16", 128},        {"U16", 128}, {"F16", 128},    {"BF16", 128},
         {"I32", 256},        {"U32", 256},        {"F32", 256}, {"F64", 512},    {"I64", 512},
         {"U64", 512},        {"C64", 512},        {"F4", 32},   {"F6_E2M3", 48}, {"F6_E3M2", 48},
         {"F8_E4M3FNUZ", 64}, {"F8_E5M2FNUZ", 64},
-    }};
-    for (const auto& [dtype, bits] : BITS_OF_8_ELEMENTS) {
-        CAPTURE(dtype);
-        const auto bytes = static_cast<std::size_t>(bits / 8);
+    };
+    for (const Size& size_of : SIZES) {
+        CAPTURE(size_of.dtype);
+        const std::size_t bytes = size_of.bits_of_8 / 8;
         const auto file = [&](std::size_t size) {
             return safetensors(fmt::format(R"({{"a":{{"dtype":"{}","shape":[2,4],)"
                                            R"("data_offsets":[0,{}]}}}})",
-                                           dtype, size),
+                                           size_of.dtype, size),
                                std::string(size, 'x'));
         };
         CHECK(refused(file(bytes)) == "");
@@ -198,7 +202,10 @@ TEST_CASE("A file shorter than its header length says is refused") {
 }
 
 TEST_CASE("A header that is not the JSON of the format is refused") {
-    constexpr std::array<std::pair<const char*, const char*>, 47> BAD = {{
+    struct Bad {
+        const char *header, *words;
+    };
+    constexpr Bad BAD[] = {
         {"[]", "no JSON object"},
         {"null", "no JSON object"},
         {"1", "no JSON object"},
@@ -252,10 +259,10 @@ TEST_CASE("A header that is not the JSON of the format is refused") {
         {R"({"__metadata__":{"a":1}})", "\"__metadata__\" has the unexpected number 1"},
         {R"({"__metadata__":{"a":"","a":""}})", R"(has "a" twice)"},
         {R"({"__metadata__":{},"__metadata__":{}})", "twice"},
-    }};
-    for (const auto& [header, words] : BAD) {
-        CAPTURE(header);
-        check_refused(safetensors(header, "1234"), words);
+    };
+    for (const Bad& bad : BAD) {
+        CAPTURE(bad.header);
+        check_refused(safetensors(bad.header, "1234"), bad.words);
     }
     check_refused(safetensors(std::string("{}\0{", 4), ""), "zero byte at offset 2");
     check_refused(safetensors(std::string("{\"\0\":1}", 7), ""), "zero byte at offset 2");
