@@ -24,6 +24,25 @@ double scores(const AttentionProblem& p) {
     return heads(p) * real(p.len_q) * real(p.len_kv);
 }
 
+/// Adds up what is done for each block of queries, over all heads. `bytes` maps the rows of the
+/// block, the keys of its visible tiles and the number of these tiles to the bytes moved.
+template <class Bytes>
+Cost sum_over_q_blocks(const AttentionProblem& p, TileSize tiles, const Bytes& bytes) {
+    Cost cost;
+    for (std::int64_t first = 0; first < p.len_q; first += tiles.q) {
+        const std::int64_t last = std::min(first + tiles.q, p.len_q) - 1;
+        const double rows = real(last - first + 1);
+        const std::int64_t kv_tiles = (p.visible_keys(last) + tiles.kv - 1) / tiles.kv;
+        const double keys = real(std::min(kv_tiles * tiles.kv, p.len_kv));
+
+        cost.bytes += bytes(rows, keys, real(kv_tiles));
+        cost.flops += 4 * rows * keys * real(p.head_dim);
+        for (std::int64_t i = first; i <= last; ++i) cost.exponentials += real(p.visible_keys(i));
+        cost.exponentials += rows * real(kv_tiles);  // exp(m_old − m_new)
+    }
+    return {cost.bytes * heads(p), cost.flops * heads(p), cost.exponentials * heads(p)};
+}
+
 }  // namespace
 
 double qkvo_bytes(const AttentionProblem& p) {
@@ -71,43 +90,32 @@ std::array<Cost, 3> naive_cost(const AttentionProblem& p, DType score_dtype) {
 }
 // [naive]
 
-std::string_view name_of(LoopOrder order) {
-    return order == LoopOrder::kv_outer ? "K/V outside" : "Q outside";
-}
-
-TileSize flash_tiles(double on_chip_bytes, std::int64_t head_dim, DType dtype) {
-    const double rows = on_chip_bytes / element_bytes(dtype) / (4 * real(head_dim));
-    const std::int64_t kv = std::max<std::int64_t>(1, static_cast<std::int64_t>(rows));
+TileSize flash_tiles(std::int64_t on_chip_elements, std::int64_t head_dim) {
+    const std::int64_t kv =
+        std::max<std::int64_t>(1, (on_chip_elements + 4 * head_dim - 1) / (4 * head_dim));
     return {.q = std::min(kv, head_dim), .kv = kv};
 }
 
-Cost flash_cost(const AttentionProblem& p, TileSize tiles, LoopOrder order) {
-    const double d = real(p.head_dim), element = element_bytes(p.dtype);
-    const double statistics = 2 * FLOAT_BYTES;  // m and l of a row
-    Cost cost;                                  // of one head
-    std::int64_t longest = 0;                   // keys that some row sees
-    for (std::int64_t first = 0; first < p.len_q; first += tiles.q) {
-        const std::int64_t last = std::min(first + tiles.q, p.len_q) - 1;
-        const double rows = real(last - first + 1);
-        const std::int64_t visited = (p.visible_keys(last) + tiles.kv - 1) / tiles.kv;
-        const std::int64_t keys = std::min(visited * tiles.kv, p.len_kv);
-        longest = std::max(longest, keys);
-
-        if (order == LoopOrder::q_outer) {
-            cost.bytes += rows * d * element + 2 * real(keys) * d * element;  // Q; K and V
-            cost.bytes += rows * d * element + rows * FLOAT_BYTES;            // O, LSE
-        } else {
-            cost.bytes += rows * (d * FLOAT_BYTES + statistics);  // O, m, l zeroed
-            const double per_tile = rows * d * element + 2 * rows * (d * FLOAT_BYTES + statistics);
-            cost.bytes += real(visited) * per_tile;  // Q read; O, m, l read and written
-        }
-        cost.flops += 4 * rows * real(keys) * d;
-        for (std::int64_t i = first; i <= last; ++i) cost.exponentials += real(p.visible_keys(i));
-        cost.exponentials += rows * real(visited);  // exp(m_old − m_new)
-    }
-    if (order == LoopOrder::kv_outer) cost.bytes += 2 * real(longest) * d * element;  // K and V
-    return {cost.bytes * heads(p), cost.flops * heads(p), cost.exponentials * heads(p)};
+// [blocked]
+Cost q_outer_cost(const AttentionProblem& p, TileSize tiles) {
+    const double row_bytes = real(p.head_dim) * element_bytes(p.dtype);
+    return sum_over_q_blocks(p, tiles, [&](double rows, double keys, double /*kv_tiles*/) {
+        return 2 * rows * row_bytes     // read Q, write O
+               + 2 * keys * row_bytes;  // read K and V
+    });
 }
+
+Cost kv_outer_cost(const AttentionProblem& p, TileSize tiles) {
+    const double row_bytes = real(p.head_dim) * element_bytes(p.dtype);
+    const double running_bytes = (real(p.head_dim) + 2) * FLOAT_BYTES;  // O, m and l of a row
+    Cost cost = sum_over_q_blocks(p, tiles, [&](double rows, double /*keys*/, double kv_tiles) {
+        return kv_tiles * rows * (row_bytes + 2 * running_bytes)  // read Q; read and write O, m, l
+               + rows * (running_bytes + row_bytes);              // the last pass
+    });
+    if (p.len_q > 0) cost.bytes += heads(p) * 2 * real(p.len_kv) * row_bytes;  // read K and V
+    return cost;
+}
+// [blocked]
 
 Ceilings h200_ceilings() {
     return {.name = "H200",

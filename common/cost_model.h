@@ -51,30 +51,28 @@ struct Cost {
 /// then masked.
 std::array<Cost, 3> naive_cost(const AttentionProblem& problem, DType score_dtype);
 
-/// Which loop of blocked attention is outside.
-enum class LoopOrder {
-    kv_outer,  ///< FlashAttention: K and V loaded once, O, m and l rewritten for each K/V block
-    q_outer,   ///< FlashAttention-2: O written once, K and V loaded again for each Q block
-};
-std::string_view name_of(LoopOrder order);
-
 /// Rows of the tiles that are on chip at one time.
 struct TileSize {
     std::int64_t q = 64;   ///< Br, rows of Q
     std::int64_t kv = 64;  ///< Bc, rows of K and V
 };
 
-/// The tiles that FlashAttention gives to `on_chip_bytes` of memory, Algorithm 1, line 1, in
-/// elements of `dtype`: Bc = M/4d and Br = min(Bc, d), at least 1, rounded down so that they fit.
-TileSize flash_tiles(double on_chip_bytes, std::int64_t head_dim, DType dtype);
+/// The tiles that FlashAttention gives to an on-chip memory of M elements: Bc = ⌈M/4d⌉ and
+/// Br = min(Bc, d), the same paper, Algorithm 1, line 1.
+TileSize flash_tiles(std::int64_t on_chip_elements, std::int64_t head_dim);
 
-/// Blocked attention in one kernel. Moves Θ(T²d²/M) for an on-chip memory of M elements (the same
-/// paper, Theorem 2). Counted tile by tile: a causal tile that sees nothing is not loaded. The
-/// exponentials are those of the visible scores and one correction per row and tile.
-/// q_outer: Q and O once and the LSE written; K and V of every visible tile.
-/// kv_outer: K and V once; O, m and l zeroed at first, then read and written for every visible tile
-/// along with reading Q; O, m and l in fp32, since they are sums under way.
-Cost flash_cost(const AttentionProblem& problem, TileSize tiles, LoopOrder order);
+/// Blocked attention in one kernel, Q outside (FlashAttention-2, Dao 2023, Algorithm 1): reads Q
+/// and writes O once, and reads K and V again for each block of Q. Counted tile by tile: a causal
+/// tile that sees nothing is not loaded, a tile on the diagonal is computed in full. The
+/// exponentials are those of the visible scores, and a correction for each row and tile. LSE is
+/// left out: it is a d-th of O.
+Cost q_outer_cost(const AttentionProblem& problem, TileSize tiles);
+
+/// Blocked attention with K and V outside (FlashAttention, Algorithm 1): reads K and V once, and
+/// for each block of them reads Q again and rewrites O, m and l, in fp32 since they are sums under
+/// way; at the end it reads these once more, divides and writes O. With tiles for M elements it
+/// moves Θ(T²d²/M) elements (Theorem 2).
+Cost kv_outer_cost(const AttentionProblem& problem, TileSize tiles);
 
 // --- what that takes
 // ------------------------------------------------------------------------------

@@ -2,6 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
+#include "chapters/03_blocked_attention/blocked_attention.h"
+#include "common/aligned_buffer.h"
+
 namespace fa {
 namespace {
 
@@ -19,15 +24,15 @@ TEST_CASE("FLOPs follow the usual convention") {
     AttentionProblem p = square(1024, 64);
     CHECK(p.flops() == 268435456);
     CHECK(total(naive_cost(p, p.dtype)).flops == p.flops());
-    for (const LoopOrder order : {LoopOrder::q_outer, LoopOrder::kv_outer})
-        CHECK(flash_cost(p, {64, 64}, order).flops == p.flops());
+    for (const auto cost : {q_outer_cost, kv_outer_cost})
+        CHECK(cost(p, {64, 64}).flops == p.flops());
 
     p.causal = true;
     CHECK(p.flops() == 134217728);
     // Tiles of one row and one column are the exact count, 2·d·T·(T+1); larger ones do more.
-    for (const LoopOrder order : {LoopOrder::q_outer, LoopOrder::kv_outer}) {
-        CHECK(flash_cost(p, {1, 1}, order).flops == 134348800);
-        CHECK(flash_cost(p, {64, 64}, order).flops == 4.0 * 64 * (64 * 64) * (16 * 17 / 2));
+    for (const auto cost : {q_outer_cost, kv_outer_cost}) {
+        CHECK(cost(p, {1, 1}).flops == 134348800);
+        CHECK(cost(p, {64, 64}).flops == 4.0 * 64 * (64 * 64) * (16 * 17 / 2));
     }
     // The naive way computes the square and masks it.
     CHECK(total(naive_cost(p, p.dtype)).flops == 268435456);
@@ -90,49 +95,82 @@ TEST_CASE("traffic of blocked attention, counted by hand") {
     // 4 queries in 2 blocks, 6 keys in 2 tiles, d = 8, fp32.
     AttentionProblem p{.len_q = 4, .len_kv = 6, .head_dim = 8};
     const TileSize tiles{.q = 2, .kv = 3};
-    CHECK(flash_cost(p, tiles, LoopOrder::q_outer).bytes ==
-          4.0 * (2 * 4 * 8 /* Q, O */ + 2 * 2 * 6 * 8 /* K, V twice */ + 4 /* LSE */));
-    CHECK(flash_cost(p, tiles, LoopOrder::kv_outer).bytes ==
-          4.0 * (2 * 6 * 8 /* K, V */ + 2 * 4 * 8 /* Q twice */ + 5 * 4 * (8 + 2) /* O, m, l */));
-    CHECK(flash_cost(p, tiles, LoopOrder::q_outer).exponentials == 4.0 * 6 + 4 * 2);
+    CHECK(q_outer_cost(p, tiles).bytes ==
+          4.0 * (2 * 4 * 8 /* Q, O */ + 2 * 2 * 6 * 8 /* K, V twice */));
+    CHECK(kv_outer_cost(p, tiles).bytes ==
+          4.0 * (2 * 6 * 8 /* K, V */ + 2 * 4 * 8 /* Q twice */ + 4 * 4 * (8 + 2) /* O, m, l */ +
+                 4 * (8 + 2) + 4 * 8 /* the last pass */));
+    CHECK(q_outer_cost(p, tiles).exponentials == 4.0 * 6 + 4 * 2);
 
     // Causal: rows see 3, 4, 5, 6 keys; the first block needs both tiles for its second row.
     p.causal = true;
-    CHECK(flash_cost(p, tiles, LoopOrder::q_outer).exponentials == 3.0 + 4 + 5 + 6 + 4 * 2);
+    CHECK(q_outer_cost(p, tiles).exponentials == 3.0 + 4 + 5 + 6 + 4 * 2);
     // With len_q = 7, rows 0 … 6 see 0, 1, … 6 keys, and blocks of 2 rows visit 1, 1, 2, 2 tiles.
     p.len_q = 7;
-    CHECK(flash_cost(p, tiles, LoopOrder::q_outer).bytes ==
-          4.0 * (2 * 7 * 8 + 2 * (3 + 3 + 6 + 6) * 8 + 7));
-    CHECK(flash_cost(p, tiles, LoopOrder::kv_outer).bytes ==
-          4.0 * (2 * 6 * 8 + (2 + 2 + 2 * 2 + 1 * 2) * 8 + (7 + 2 * (2 + 2 + 2 * 2 + 1 * 2)) * 10));
+    CHECK(q_outer_cost(p, tiles).bytes == 4.0 * (2 * 7 * 8 + 2 * (3 + 3 + 6 + 6) * 8));
+    const double visits = 2 + 2 + 2 * 2 + 1 * 2;  // rows times tiles
+    CHECK(kv_outer_cost(p, tiles).bytes ==
+          4.0 * (2 * 6 * 8 + visits * (8 + 2 * 10) + 7 * (10 + 8)));
+}
+
+TEST_CASE("traffic of blocked attention, counted while it runs") {
+    struct Counter final : ScheduleObserver {
+        std::int64_t bytes = 0;
+        void loaded(Operand, std::int64_t, std::int64_t count) override { bytes += count; }
+        void stored(Operand, std::int64_t, std::int64_t count) override { bytes += count; }
+        void tile(std::int64_t, std::int64_t, TileKind) override {}
+    };
+    for (const bool causal : {false, true})
+        for (const auto& [len_q, len_kv] : {std::pair{97, 97}, {64, 128}, {1, 200}, {200, 33}})
+            for (const TileSize tiles : {TileSize{64, 64}, {16, 48}, {33, 7}}) {
+                const AttentionProblem p{.batch = 2,
+                                         .heads_q = 4,
+                                         .heads_kv = 2,
+                                         .len_q = len_q,
+                                         .len_kv = len_kv,
+                                         .head_dim = 24,
+                                         .causal = causal};
+                CAPTURE(describe(p));
+                const Tensor<float> q(p.q_shape()), k(p.kv_shape()), v(p.kv_shape());
+                Tensor<float> o(p.q_shape());
+                const AttentionTensors t{q.view(), k.view(), v.view(), o.view(), {}};
+                for (const LoopOrder order : {LoopOrder::q_outer, LoopOrder::kv_outer}) {
+                    const BlockSizes sizes{.q = tiles.q, .kv = tiles.kv};
+                    const AlignedBuffer workspace(blocked_workspace_bytes(p, order, sizes, 1));
+                    Counter counter;
+                    blocked_attention(p, t, order, sizes, workspace.bytes(), 1, &counter);
+                    const Cost model = order == LoopOrder::q_outer ? q_outer_cost(p, tiles)
+                                                                   : kv_outer_cost(p, tiles);
+                    CHECK(static_cast<double>(counter.bytes) == model.bytes);
+                }
+            }
 }
 
 TEST_CASE("traffic of blocked attention falls as 1/M") {
     // Theorem 2: doubling the on-chip memory halves the traffic, as long as tiles stay short of T.
     const AttentionProblem p = square(65536, 64);
-    const auto bytes = [&](double on_chip) {
-        const TileSize tiles = flash_tiles(on_chip, p.head_dim, p.dtype);
-        return flash_cost(p, tiles, LoopOrder::kv_outer).bytes;
+    const auto bytes = [&](std::int64_t elements) {
+        return kv_outer_cost(p, flash_tiles(elements, p.head_dim)).bytes;
     };
-    const double ratio = bytes(128.0 * 1024) / bytes(256.0 * 1024);
+    const double ratio = bytes(32 * 1024) / bytes(64 * 1024);
     CHECK(ratio > 1.95);
     CHECK(ratio <= 2.0);
 }
 
-TEST_CASE("tiles fit the on-chip memory") {
-    const TileSize a100 = flash_tiles(192.0 * 1024, 64, DType::f16);
-    CHECK(a100.kv == 384);  // 98304 elements / (4·64)
+TEST_CASE("tiles of FlashAttention's Algorithm 1") {
+    const TileSize a100 = flash_tiles(192 * 1024 / 2, 64);  // fp16
+    CHECK(a100.kv == 384);
     CHECK(a100.q == 64);
-    const TileSize tiny = flash_tiles(1, 64, DType::f32);
-    CHECK(tiny.kv == 1);
-    CHECK(tiny.q == 1);
+    CHECK(flash_tiles(257, 64).kv == 2);  // rounded up
+    CHECK(flash_tiles(1, 64).kv == 1);
+    CHECK(flash_tiles(1, 64).q == 1);
 }
 
 TEST_CASE("empty problems cost nothing") {
     const AttentionProblem p{.len_q = 0, .len_kv = 0, .head_dim = 64};
     CHECK(total(naive_cost(p, p.dtype)).bytes == 0);
-    CHECK(flash_cost(p, {64, 64}, LoopOrder::q_outer).bytes == 0);
-    CHECK(flash_cost(p, {64, 64}, LoopOrder::kv_outer).bytes == 0);
+    CHECK(q_outer_cost(p, {64, 64}).bytes == 0);
+    CHECK(kv_outer_cost(p, {64, 64}).bytes == 0);
     CHECK(seconds_at(h200_ceilings(), Cost{}) == 0);
 }
 
