@@ -110,6 +110,7 @@ Cost kv_outer_cost(const AttentionProblem& p, TileSize tiles) {
     const double running_bytes = (real(p.head_dim) + 2) * FLOAT_BYTES;  // O, m and l of a row
     Cost cost = sum_over_q_blocks(p, tiles, [&](double rows, double /*keys*/, double kv_tiles) {
         return kv_tiles * rows * (row_bytes + 2 * running_bytes)  // read Q; read and write O, m, l
+               + rows * running_bytes                             // zeroed at first
                + rows * (running_bytes + row_bytes);              // the last pass
     });
     if (p.len_q > 0) cost.bytes += heads(p) * 2 * real(p.len_kv) * row_bytes;  // read K and V

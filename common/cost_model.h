@@ -70,8 +70,8 @@ Cost q_outer_cost(const AttentionProblem& problem, TileSize tiles);
 
 /// Blocked attention with K and V outside (FlashAttention, Algorithm 1): reads K and V once, and
 /// for each block of them reads Q again and rewrites O, m and l, in fp32 since they are sums under
-/// way; at the end it reads these once more, divides and writes O. With tiles for M elements it
-/// moves Θ(T²d²/M) elements (Theorem 2).
+/// way; it zeroes these at first, and at the end reads them once more, divides and writes O. With
+/// tiles for M elements it moves Θ(T²d²/M) elements (Theorem 2).
 Cost kv_outer_cost(const AttentionProblem& problem, TileSize tiles);
 
 // --- what that takes

@@ -5,6 +5,7 @@
 
 #include "chapters/03_blocked_attention/schedule.h"
 #include "common/attention.h"
+#include "common/cost_model.h"
 
 namespace fa {
 
@@ -15,27 +16,19 @@ enum class LoopOrder {
               ///< rewritten
 };
 
-/// Rows of Q, and of K and V, in one tile. Any positive sizes are correct.
-struct BlockSizes {
-    std::int64_t q = 64;
-    std::int64_t kv = 64;
-
-    /// What FlashAttention's Algorithm 1 (line 1) chooses for an on-chip memory of `elements`
-    /// floats: B_c = ⌈M/4d⌉ keys and B_r = min(B_c, d) queries.
-    static BlockSizes for_on_chip_memory(std::int64_t elements, std::int64_t head_dim);
-};
-
 /// Scratch of blocked_attention(), in bytes: the tiles of each thread and, with K and V outside,
 /// the fp32 O, m and l of the head that the thread works on.
 std::size_t blocked_workspace_bytes(const AttentionProblem& problem, LoopOrder order,
-                                    BlockSizes sizes, int threads);
+                                    TileSize sizes, int threads);
 
 /// Runs attention in tiles. Called with tensors that are already checked (see attention()).
-/// @param workspace blocked_workspace_bytes() bytes
+/// @param sizes rows of Q, and of K and V, in one tile; any positive sizes are correct
+/// @param workspace blocked_workspace_bytes() bytes, 64-byte aligned
 /// @param observer told of all loads, stores and tiles if not null; use one thread then
+/// @throws std::invalid_argument if a block size is not positive or the workspace is too small
 void blocked_attention(const AttentionProblem& problem, const AttentionTensors& tensors,
-                       LoopOrder order, BlockSizes sizes, std::span<std::byte> workspace,
-                       int threads, ScheduleObserver* observer = nullptr);
+                       LoopOrder order, TileSize sizes, std::span<std::byte> workspace, int threads,
+                       ScheduleObserver* observer = nullptr);
 
 /// "cpu_blocked": Q outside, 64×64 tiles.
 extern const Implementation CPU_BLOCKED;

@@ -9,11 +9,12 @@
 namespace fa {
 
 /// What crosses the border between slow memory and the tiles.
-enum class Operand { q, k, v, o, state, s, p };
+enum class Operand { q, k, v, o, state, lse, s, p };
+inline constexpr int OPERANDS = 8;
 
-/// "Q", "K", "V", "O", "m,l", "S" or "P".
+/// "Q", "K", "V", "O", "m,l", "LSE", "S" or "P".
 constexpr std::string_view name_of(Operand operand) {
-    constexpr std::string_view NAMES[] = {"Q", "K", "V", "O", "m,l", "S", "P"};
+    constexpr std::string_view NAMES[OPERANDS] = {"Q", "K", "V", "O", "m,l", "LSE", "S", "P"};
     return NAMES[static_cast<int>(operand)];
 }
 
