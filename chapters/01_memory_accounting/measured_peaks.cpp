@@ -63,7 +63,7 @@ float largest_difference(const Tensor<float>& a, const Tensor<float>& b) {
 }
 
 /// Where the peak of the blocked way comes from, and why it saves less than one tile for a matrix.
-void show_parts(const AttentionProblem& p, BlockSizes tile, int threads, std::size_t peak) {
+void show_parts(const AttentionProblem& p, TileSize tile, int threads, std::size_t peak) {
     const double q = static_cast<double>(tile.q), kv = static_cast<double>(tile.kv);
     const double d = static_cast<double>(p.head_dim);
     const double float_bytes = sizeof(float) * static_cast<double>(threads);
@@ -101,7 +101,7 @@ void show_measured_peaks(Program& program, std::vector<std::int64_t> lengths, st
                                                              &implementation_named("cpu_blocked"),
                                                              &implementation_named("cpu_fast")};
     const Launch launch{.threads = threads};
-    const BlockSizes tile;  // of cpu_blocked
+    const TileSize tile;  // of cpu_blocked
     const double tile_elements = static_cast<double>(tile.q * tile.kv);
 
     print_heading("What is held, measured");
