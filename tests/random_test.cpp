@@ -63,7 +63,7 @@ TEST_CASE("normal numbers have the moments and tails of the normal distribution"
     CHECK(std::abs(beyond_4 - 63) < 5 * 8);       // P(|x| > 4) = 6.33e-5
 }
 
-TEST_CASE("uniform numbers are in (0, 1]: their logarithm is finite") {
+TEST_CASE("uniform numbers lie above 0 and reach up to 1, so that their logarithm is finite") {
     Random random(5);
     double least = 1, most = 0;
     for (int i = 0; i < 1'000'000; ++i) {

@@ -74,7 +74,7 @@ TEST_CASE("goal and measured never read the same when they differ") {
     CHECK(checks.list()[2].measured == "134217728");
 }
 
-TEST_CASE("a row names implementation and problem; the document has one shape") {
+TEST_CASE("a row names implementation and problem, the document has one shape") {
     Implementation implementation;
     implementation.name = "cpu_test";
     AttentionProblem problem;
@@ -135,7 +135,7 @@ TEST_CASE("a file that cannot be written leaves what was there and says why") {
                          "cannot write /dev/full: No space left on device", std::runtime_error);
 }
 
-TEST_CASE("devices are written to, not replaced; links keep pointing") {
+TEST_CASE("devices are written to and not replaced, links keep pointing") {
     const TemporaryFolder folder;
     write_file_atomically("/dev/null", "text");
     CHECK(fs::is_character_file("/dev/null"));
