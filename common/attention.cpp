@@ -26,7 +26,12 @@ std::string describe(const AttentionProblem& p) {
 }
 
 std::string_view name_of(Device device) {
-    return device == Device::cpu ? "cpu" : "cuda";
+    switch (device) {
+        case Device::cpu: return "cpu";
+        case Device::cuda: return "cuda";
+        case Device::executor: return "executor";
+    }
+    return "?";
 }
 
 namespace {

@@ -79,7 +79,11 @@ struct AttentionTensors {
 };
 
 /// Where an implementation runs.
-enum class Device { cpu, cuda };
+enum class Device {
+    cpu,
+    cuda,
+    executor  ///< CUDA kernels run on the CPU by common/executor: exact, counted, slow
+};
 std::string_view name_of(Device device);
 
 /// How to run, as opposed to what.

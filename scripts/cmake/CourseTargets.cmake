@@ -3,11 +3,18 @@
 add_library(fa_options INTERFACE)
 target_include_directories(fa_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(fa_options INTERFACE
-    -Wall -Wextra -Wconversion -Wshadow
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall>
+    $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
+    $<$<COMPILE_LANGUAGE:CXX>:-Wconversion>
+    $<$<COMPILE_LANGUAGE:CXX>:-Wshadow>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+    # The conversions of common/half.h and the masks of common/attention.h are constexpr functions, and
+    # kernels call them.
+    $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
     # Before version 13, g++ warns of its own AVX-512 intrinsics (GCC bug 105593) wherever Eigen is
     # compiled for them.
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>
-    $<$<BOOL:${FA_NATIVE}>:-march=native>)
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FA_NATIVE}>>:-march=native>)
 # Eigen chooses its alignment by the vector unit it compiles for. One fixed value keeps object files
 # compiled with and without -march=native compatible: memory from one may be freed by the other.
 target_compile_definitions(fa_options INTERFACE
@@ -25,7 +32,7 @@ if(FA_SANITIZE)
 endif()
 
 # Third-party headers are not ours to warn about.
-foreach(target Eigen3::Eigen fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
+foreach(target Eigen3::Eigen Boost::context fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11)
     get_target_property(aliased ${target} ALIASED_TARGET)
     if(aliased)
         set(target ${aliased})

@@ -41,6 +41,12 @@ FetchContent_MakeAvailable(Eigen3 fmt nlohmann_json CLI11 utf8proc)
 if(NOT TARGET utf8proc::utf8proc)
     add_library(utf8proc::utf8proc ALIAS utf8proc)
 endif()
+# Fibers, for the CPU executor of CUDA kernels.
+set(BOOST_INCLUDE_LIBRARIES context)
+FetchContent_Declare(Boost
+    URL https://github.com/boostorg/boost/releases/download/boost-1.84.0/boost-1.84.0.tar.xz
+    FIND_PACKAGE_ARGS 1.74 COMPONENTS context)
+FetchContent_MakeAvailable(Boost)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 if(FA_TESTS)

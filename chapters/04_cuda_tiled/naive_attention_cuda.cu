@@ -1,0 +1,158 @@
+#include <limits>
+
+#include "chapters/04_cuda_tiled/naive_attention_cuda.h"
+#include "chapters/04_cuda_tiled/naive_kernels.cuh"
+#include "common/aligned_buffer.h"
+#include "common/cuda/check.h"
+#include "common/cuda/cublas.h"
+#include "common/cuda/device.h"
+#include "common/cuda/launch.cuh"
+
+namespace fa {
+namespace {
+
+template <class T>
+constexpr cudaDataType_t CUDA_TYPE = std::is_same_v<T, float>      ? CUDA_R_32F
+                                     : std::is_same_v<T, BFloat16> ? CUDA_R_16BF
+                                                                   : CUDA_R_16F;
+
+/// The pieces of the workspace.
+template <class T, class Score>
+struct NaiveWorkspace {
+    Score* s;
+    T* p;
+    MatrixPointers pointers;
+    int* v_is_finite;
+    std::size_t bytes;
+
+    NaiveWorkspace(const AttentionProblem& problem, std::span<std::byte> memory) {
+        const auto heads = static_cast<std::size_t>(problem.batch * problem.heads_q);
+        const std::size_t scores = heads * static_cast<std::size_t>(problem.len_q) *
+                                   static_cast<std::size_t>(problem.len_kv);
+        Carver carver(memory);
+        s = carver.carve<Score>(scores);
+        p = carver.carve<T>(scores);
+        pointers.q = carver.carve<const void*>(heads);
+        pointers.k = carver.carve<const void*>(heads);
+        pointers.v = carver.carve<const void*>(heads);
+        pointers.s = carver.carve<void*>(heads);
+        pointers.p = carver.carve<void*>(heads);
+        pointers.o = carver.carve<void*>(heads);
+        v_is_finite = carver.carve<int>(1);
+        bytes = carver.used();
+    }
+};
+
+/// A leading dimension for cuBLAS: the distance between tokens.
+/// @throws Unsupported if it is smaller than a row
+std::int64_t leading_dimension(const char* name, std::int64_t stride, std::int64_t head_dim,
+                               std::int64_t tokens) {
+    if (tokens <= 1) return head_dim;
+    if (stride < head_dim)
+        throw Unsupported(std::string("cuBLAS needs tokens that do not overlap; those of ") + name +
+                          " are " + std::to_string(stride) + " elements apart");
+    return stride;
+}
+
+// [three-steps]
+template <class T, class Score>
+void run_typed(const AttentionProblem& p, const AttentionTensors& t, std::span<std::byte> memory,
+               cudaStream_t stream) {
+    const NaiveWorkspace<T, Score> workspace(p, memory);
+    const NaiveArguments<T, Score> a(p, t, workspace.s, workspace.p, workspace.pointers,
+                                     workspace.v_is_finite);
+    const std::int64_t heads = p.batch * p.heads_q, rows = heads * p.len_q;
+    const std::int64_t ld_q = leading_dimension("Q", a.q_strides.token, p.head_dim, p.len_q);
+    const std::int64_t ld_k = leading_dimension("K", a.k_strides.token, p.head_dim, p.len_kv);
+    const std::int64_t ld_v = leading_dimension("V", a.v_strides.token, p.head_dim, p.len_kv);
+    const std::int64_t ld_o = leading_dimension("O", a.o_strides.token, p.head_dim, p.len_q);
+    cublasHandle_t cublas = cublas_handle(stream);
+    const float scale = p.effective_scale(), one = 1.0f, zero = 0.0f;
+
+    launch(fill_pointers<T, Score>, (heads + 255) / 256, 256, 0, stream, a);
+    launch(look_for_non_finite_v<T, Score>, 1024, 256, 0, stream, a);
+
+    // 1. S = scale·Q·Kᵀ. cuBLAS counts columns first, so it is told Sᵀ = K·Qᵀ.
+    if (p.len_kv > 0)
+        FA_CUBLAS_CHECK(cublasGemmBatchedEx_64(
+            cublas, CUBLAS_OP_T, CUBLAS_OP_N, p.len_kv, p.len_q, p.head_dim, &scale,
+            workspace.pointers.k, CUDA_TYPE<T>, ld_k, workspace.pointers.q, CUDA_TYPE<T>, ld_q,
+            &zero, workspace.pointers.s, CUDA_TYPE<Score>, p.len_kv, heads, CUBLAS_COMPUTE_32F,
+            CUBLAS_GEMM_DEFAULT));
+
+    // 2. P = softmax(S), a thread block per row
+    const auto softmax = p.len_kv % 4 == 0 ? softmax_row<T, Score, 4> : softmax_row<T, Score, 1>;
+    launch(softmax, rows, SOFTMAX_THREADS, 0, stream, a);
+
+    // 3. O = P·V, told as Oᵀ = Vᵀ·Pᵀ
+    if (p.len_kv > 0)
+        FA_CUBLAS_CHECK(cublasGemmBatchedEx_64(
+            cublas, CUBLAS_OP_N, CUBLAS_OP_N, p.head_dim, p.len_q, p.len_kv, &one,
+            workspace.pointers.v, CUDA_TYPE<T>, ld_v, workspace.pointers.p, CUDA_TYPE<T>, p.len_kv,
+            &zero, workspace.pointers.o, CUDA_TYPE<T>, ld_o, heads, CUBLAS_COMPUTE_32F,
+            CUBLAS_GEMM_DEFAULT));
+
+    // The product multiplies masked V by P = 0, and 0·NaN is NaN. Where V holds NaN or infinity,
+    // this kernel sums the visible keys alone; otherwise it returns at once.
+    launch(careful_weighted_sum<T, Score>, rows, 128, 0, stream, a);
+}
+// [three-steps]
+
+template <bool SHORT_SCORES>
+std::string why_unsupported(const AttentionProblem& p) {
+    if (!why_no_gpu().empty()) return why_no_gpu();
+    if (SHORT_SCORES && p.dtype == DType::f32)
+        return "16-bit scores are for 16-bit inputs; this is fp32";
+    constexpr std::int64_t LIMIT = std::numeric_limits<int>::max();
+    if (p.batch * p.heads_q * p.len_q > LIMIT)
+        return "B·H·Tq is " + std::to_string(p.batch * p.heads_q * p.len_q) +
+               ", a grid has at most 2^31 - 1 blocks";
+    return {};
+}
+
+/// Calls `use.template operator()<T, Score>()` with the problem's types.
+template <bool SHORT_SCORES, class Use>
+auto with_types(const AttentionProblem& p, Use&& use) {
+    return with_element_type(p.dtype, [&](auto element) {
+        using T = decltype(element);
+        return use.template operator()<T, std::conditional_t<SHORT_SCORES, T, float>>();
+    });
+}
+
+template <bool SHORT_SCORES>
+std::size_t workspace_bytes(const AttentionProblem& p, const Launch&) {
+    return with_types<SHORT_SCORES>(
+        p, [&]<class T, class Score>() { return NaiveWorkspace<T, Score>(p, {}).bytes; });
+}
+
+template <bool SHORT_SCORES>
+void run(const AttentionProblem& p, const AttentionTensors& t, std::span<std::byte> workspace,
+         const Launch& how) {
+    with_types<SHORT_SCORES>(p, [&]<class T, class Score>() {
+        run_typed<T, Score>(p, t, workspace, static_cast<cudaStream_t>(how.stream));
+    });
+}
+
+}  // namespace
+
+constinit const Implementation CUDA_NAIVE{
+    .name = "cuda_naive",
+    .chapter = 4,
+    .device = Device::cuda,
+    .summary = "cuBLAS, softmax, cuBLAS; S in fp32 in memory",
+    .why_unsupported = why_unsupported<false>,
+    .workspace_bytes = workspace_bytes<false>,
+    .run = run<false>,
+};
+
+constinit const Implementation CUDA_NAIVE_16BIT_SCORES{
+    .name = "cuda_naive_16bit_scores",
+    .chapter = 4,
+    .device = Device::cuda,
+    .summary = "cuBLAS, softmax, cuBLAS; S in 16 bits in memory",
+    .why_unsupported = why_unsupported<true>,
+    .workspace_bytes = workspace_bytes<true>,
+    .run = run<true>,
+};
+
+}  // namespace fa

@@ -1,0 +1,81 @@
+#pragma once
+/// @file
+/// The names of common/kernel_language.h for the GPU: thin wrappers, one instruction each.
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "common/dtype.h"
+#include "common/packed.h"
+
+#define FA_KERNEL_NAMESPACE on_gpu
+
+namespace fa::inline FA_KERNEL_NAMESPACE {
+
+template <class T>
+using GlobalPointer = T*;
+template <class T>
+using SharedPointer = T*;
+
+template <class T>
+__device__ __forceinline__ T* shared_array(std::size_t byte_offset, std::int64_t) {
+    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+    return reinterpret_cast<T*>(dynamic_shared_memory + byte_offset);
+}
+
+template <int N, class T>
+__device__ __forceinline__ Packed<std::remove_const_t<T>, N> load_packed(T* from) {
+    return *reinterpret_cast<const Packed<std::remove_const_t<T>, N>*>(from);
+}
+
+template <int N, class T>
+__device__ __forceinline__ void store_packed(T* to, const Packed<T, N>& value) {
+    *reinterpret_cast<Packed<T, N>*>(to) = value;
+}
+
+__device__ __forceinline__ float shuffle_xor(float value, unsigned mask) {
+    return __shfl_xor_sync(0xffffffffu, value, static_cast<int>(mask));
+}
+
+__device__ __forceinline__ void warp_barrier() {
+    __syncwarp();
+}
+
+__device__ __forceinline__ float to_float(float value) {
+    return value;
+}
+__device__ __forceinline__ float to_float(BFloat16 value) {
+    return __uint_as_float(static_cast<unsigned>(value.bits) << 16);
+}
+__device__ __forceinline__ float to_float(Float16 value) {
+    return __half2float(__ushort_as_half(value.bits));
+}
+
+template <class T>
+__device__ __forceinline__ T from_float(float value) {
+    T result;
+    if constexpr (std::is_same_v<T, float>)
+        result = value;
+    else if constexpr (std::is_same_v<T, BFloat16>)
+        result.bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
+    else
+        result.bits = __half_as_ushort(__float2half_rn(value));
+    return result;
+}
+
+__device__ __forceinline__ float fast_exp(float x) {
+    return __expf(x);
+}
+__device__ __forceinline__ float fast_exp2(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+__device__ __forceinline__ float minus_infinity() {
+    return __int_as_float(0xff800000);
+}
+
+}  // namespace fa::inline FA_KERNEL_NAMESPACE

@@ -1,0 +1,79 @@
+#pragma once
+/// @file
+/// Counts shared-memory bank conflicts: 32 banks of 4 bytes, one word per bank and clock, all lanes
+/// that want the same word served at once.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "common/executor/executor.h"
+
+namespace fa::executor {
+
+/// Collects each thread's accesses between two barriers, then looks at the n-th access of the 32
+/// lanes of a warp as one instruction. That is what they are as long as the lanes of a warp make
+/// the same accesses in the same order, as the kernels of this course do.
+class BankCounter {
+  public:
+    explicit BankCounter(std::size_t threads) : accesses_(threads) {}
+
+    void access(std::size_t thread, std::size_t offset, std::size_t size) {
+        accesses_[thread].push_back(
+            {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)});
+    }
+
+    void end_of_phase() {
+        for (std::size_t warp = 0; warp < accesses_.size() / WARP_SIZE; ++warp) {
+            std::size_t longest = 0;
+            for (unsigned lane = 0; lane < WARP_SIZE; ++lane)
+                longest = std::max(longest, accesses_[warp * WARP_SIZE + lane].size());
+            for (std::size_t n = 0; n < longest; ++n) instruction(warp, n);
+        }
+        for (auto& list : accesses_) list.clear();
+    }
+
+    void add_to(Counters& counters) const {
+        counters.shared_instructions += instructions_;
+        counters.shared_wavefronts += wavefronts_;
+        counters.shared_ideal += ideal_;
+    }
+
+  private:
+    struct Access {
+        std::uint32_t offset, size;
+    };
+
+    /// The hardware serves 128 bytes a clock: 8-byte accesses in two half warps, 16-byte accesses
+    /// in four quarter warps. Within each, the clocks are the most different words that one bank
+    /// holds.
+    void instruction(std::size_t warp, std::size_t n) {
+        std::uint32_t size = 4;
+        for (unsigned lane = 0; lane < WARP_SIZE; ++lane)
+            if (const auto& list = accesses_[warp * WARP_SIZE + lane]; n < list.size())
+                size = std::max(size, list[n].size);
+        const unsigned groups = size / 4, lanes_per_group = WARP_SIZE / groups;
+        ++instructions_;
+        for (unsigned group = 0; group < groups; ++group) {
+            std::vector<std::uint32_t> words;
+            for (unsigned i = 0; i < lanes_per_group; ++i) {
+                const auto& list = accesses_[warp * WARP_SIZE + group * lanes_per_group + i];
+                if (n >= list.size()) continue;
+                for (std::uint32_t byte = 0; byte < std::max(list[n].size, 4u); byte += 4)
+                    words.push_back((list[n].offset + byte) / 4);
+            }
+            if (words.empty()) continue;
+            std::sort(words.begin(), words.end());
+            words.erase(std::unique(words.begin(), words.end()), words.end());
+            std::uint32_t per_bank[32] = {};
+            for (std::uint32_t word : words) ++per_bank[word % 32];
+            wavefronts_ += *std::max_element(per_bank, per_bank + 32);
+            ++ideal_;
+        }
+    }
+
+    std::vector<std::vector<Access>> accesses_;
+    std::uint64_t instructions_ = 0, wavefronts_ = 0, ideal_ = 0;
+};
+
+}  // namespace fa::executor

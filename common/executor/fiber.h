@@ -1,0 +1,109 @@
+#pragma once
+/// @file
+/// A fiber on Boost.Context: a function with a stack of its own that can pause and be resumed.
+/// Tells AddressSanitizer of every change of stacks, which Boost's fast path does not.
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/fixedsize_stack.hpp>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define FA_ASAN_FIBERS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FA_ASAN_FIBERS 1
+#endif
+#endif
+#ifdef FA_ASAN_FIBERS
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace fa::executor {
+
+/// Runs a function that may pause. An exception in the function comes out of resume(). Destroying a
+/// fiber that is paused unwinds its stack.
+class Fiber {
+  public:
+    /// Makes the fiber ready to run `body` from its start. `body` must outlive the run.
+    void start(const std::function<void()>& body) {
+        error_ = nullptr;
+        fiber_ = boost::context::fiber(std::allocator_arg, Stack{this},
+                                       [this, &body](boost::context::fiber&& caller) {
+                                           caller_ = std::move(caller);
+                                           entered();
+                                           try {
+                                               body();
+                                           } catch (const boost::context::detail::forced_unwind&) {
+                                               throw;
+                                           } catch (...) {
+                                               error_ = std::current_exception();
+                                           }
+                                           leaving(/*for_good=*/true);
+                                           return std::move(caller_);
+                                       });
+    }
+
+    /// Lets the function run until it pauses or ends. @throws what the function threw
+    void resume() {
+        before_resume();
+        fiber_ = std::move(fiber_).resume();
+        after_resume();
+        if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    }
+
+    /// Called from inside: back to whoever called resume().
+    void pause() {
+        leaving(/*for_good=*/false);
+        caller_ = std::move(caller_).resume();
+        entered();
+    }
+
+  private:
+    static constexpr std::size_t STACK_BYTES = 256 * 1024;
+
+    /// Keeps one stack per Fiber, so that thousands of short runs allocate it once.
+    struct Stack {
+        Fiber* owner;
+        boost::context::stack_context allocate() {
+            if (!owner->memory_) owner->memory_.reset(new std::byte[STACK_BYTES]);
+            boost::context::stack_context context;
+            context.size = STACK_BYTES;
+            context.sp = owner->memory_.get() + STACK_BYTES;
+            return context;
+        }
+        void deallocate(boost::context::stack_context&) noexcept {}
+    };
+
+#ifdef FA_ASAN_FIBERS
+    void before_resume() {
+        __sanitizer_start_switch_fiber(&outer_fake_, memory_.get(), STACK_BYTES);
+    }
+    void after_resume() {
+        __sanitizer_finish_switch_fiber(outer_fake_, nullptr, nullptr);
+    }
+    void entered() {
+        __sanitizer_finish_switch_fiber(inner_fake_, &outer_bottom_, &outer_size_);
+    }
+    void leaving(bool for_good) {
+        __sanitizer_start_switch_fiber(for_good ? nullptr : &inner_fake_, outer_bottom_,
+                                       outer_size_);
+    }
+    void *outer_fake_ = nullptr, *inner_fake_ = nullptr;
+    const void* outer_bottom_ = nullptr;
+    std::size_t outer_size_ = 0;
+#else
+    void before_resume() {}
+    void after_resume() {}
+    void entered() {}
+    void leaving(bool) {}
+#endif
+
+    std::unique_ptr<std::byte[]> memory_;  // before the fibers, which live in it
+    std::exception_ptr error_;
+    boost::context::fiber caller_, fiber_;
+};
+
+}  // namespace fa::executor

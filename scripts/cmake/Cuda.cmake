@@ -1,0 +1,52 @@
+# CUDA is optional. Sets FA_CUDA_ENABLED, and chooses architectures: those asked for, else the GPU that is
+# here, else 80 and 90a (their code runs on every GPU of compute capability 8.x and on Hopper; newer GPUs
+# compile the PTX of 80 when the program starts).
+set(FA_CUDA AUTO CACHE STRING "Build the CUDA chapters: AUTO (if nvcc is found), ON or OFF")
+set_property(CACHE FA_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(FA_CUDA_ENABLED OFF)
+set(default_architectures "80;90a")
+
+if(NOT FA_CUDA STREQUAL "OFF")
+    include(CheckLanguage)
+    # What nvidia-smi says of the GPU: "9.0" gives 90, and Hopper's own instructions need 90a.
+    set(gpu_architecture "")
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+        OUTPUT_VARIABLE capabilities ERROR_QUIET RESULT_VARIABLE status)
+    if(status EQUAL 0 AND capabilities MATCHES "([0-9]+)\\.([0-9]+)")
+        set(gpu_architecture "${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
+        if(gpu_architecture STREQUAL "90")
+            set(gpu_architecture "90a")
+        endif()
+    endif()
+    if(NOT gpu_architecture AND "${CMAKE_CUDA_ARCHITECTURES}" MATCHES "native|all")
+        message(STATUS "CUDA architectures \"${CMAKE_CUDA_ARCHITECTURES}\" asked for, but no GPU is here "
+                       "to tell which: ${default_architectures} instead")
+        unset(CMAKE_CUDA_ARCHITECTURES CACHE)
+        unset(CMAKE_CUDA_ARCHITECTURES)
+    endif()
+    if(NOT CMAKE_CUDA_ARCHITECTURES)
+        if(gpu_architecture)
+            set(CMAKE_CUDA_ARCHITECTURES ${gpu_architecture} CACHE STRING "GPU architectures")
+        else()
+            set(CMAKE_CUDA_ARCHITECTURES ${default_architectures} CACHE STRING "GPU architectures")
+        endif()
+    endif()
+    check_language(CUDA)
+    if(CMAKE_CUDA_COMPILER)
+        enable_language(CUDA)
+        find_package(CUDAToolkit REQUIRED)
+        set(CMAKE_CUDA_STANDARD 20)
+        set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+        if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc has it since 12.0, CMake knows since 3.26
+            set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+            set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+        endif()
+        set(FA_CUDA_ENABLED ON)
+        message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION} for architectures ${CMAKE_CUDA_ARCHITECTURES}")
+    elseif(FA_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "FA_CUDA=ON, but no working nvcc was found")
+    else()
+        message(STATUS "No nvcc: the chapters on the CPU are built, and the CUDA kernels of chapters 4 and 5 "
+                       "for the CPU executor")
+    endif()
+endif()
