@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cstdio>
 #include <limits>
-#include <map>
 #include <new>
 #include <string_view>
 #include <system_error>
@@ -71,12 +70,28 @@ Program::Program(std::string name, std::string description)
     : app_(std::move(description), name), name_(std::move(name)) {
     app_.option_defaults()->always_capture_default();
     app_.add_option("--json", json, "write the results to this file as JSON");
-    app_.add_option("--seed", seed, "seed of the random inputs");
-    static const std::map<std::string, DeviceChoice> CHOICES{{"auto", DeviceChoice::automatic},
-                                                             {"cpu", DeviceChoice::cpu},
-                                                             {"cuda", DeviceChoice::cuda}};
-    app_.add_option("--device", device, "where to run: auto, cpu or cuda")
-        ->transform(CLI::Transformer(CHOICES).description(""))
+    app_.add_option("--seed", seed, "seed of the random inputs")
+        ->check([](const std::string& text) -> std::string {
+            // CLI11 by itself reads "-1" as 2^64 - 1 and what is too large as the largest.
+            std::uint64_t value = 0;
+            return parse_number<std::uint64_t>(text, value)
+                       ? ""
+                       : fmt::format("\"{}\" is not a whole number from 0 to 2^64 - 1", text);
+        });
+    app_.add_option_function<std::string>(
+            "--device",
+            [this](const std::string& text) {
+                if (text == "auto")
+                    device = DeviceChoice::automatic;
+                else if (text == "cpu")
+                    device = DeviceChoice::cpu;
+                else if (text == "cuda")
+                    device = DeviceChoice::cuda;
+                else
+                    throw CLI::ValidationError(
+                        "--device", fmt::format("\"{}\" is none of auto, cpu, cuda", text));
+            },
+            "where to run: auto, cpu or cuda")
         ->default_str("auto")
         ->type_name("DEVICE");
 }

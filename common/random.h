@@ -2,12 +2,14 @@
 /// @file
 /// Seeded random inputs. The generator and the transform are spelled out here, not taken from
 /// <random>'s distributions, whose results differ between standard libraries: a seed names the same
-/// numbers everywhere.
+/// numbers everywhere (up to the last bit of the C library's log and cos, which rounding to float
+/// all but hides).
 
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <random>
+#include <type_traits>
 
 namespace fa {
 
@@ -25,7 +27,7 @@ class Random {
         return static_cast<float>(radius * std::cos(2.0 * std::numbers::pi * uniform()));
     }
 
-    /// Uniform integer in [0, bound). The bias of the remainder is below bound/2^64.
+    /// Uniform integer in [0, bound), bound > 0. The bias of the remainder is below bound/2^64.
     std::uint64_t below(std::uint64_t bound) { return engine_() % bound; }
 
     /// Fills a range of floats (or BFloat16, Float16) with standard-normal values times `factor`.

@@ -64,6 +64,7 @@ struct AnyView {
     AnyView(Void* data_, DType dtype_, Shape shape_, Strides strides_)
         : data(data_), dtype(dtype_), shape(shape_), strides(strides_) {}
     template <class T>
+    requires std::is_convertible_v<T*, Void*>  // const elements only into a const view
     AnyView(View<T> view)  // NOLINT(google-explicit-constructor): a View is an AnyView
         : data(view.data),
           dtype(dtype_of<std::remove_const_t<T>>()),

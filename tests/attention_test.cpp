@@ -1,0 +1,90 @@
+// Every check of the suite, on every implementation of the list: a test case for each check, a
+// subcase for each implementation. Inputs and gold are computed once for all of them.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+
+#include "chapters/implementations.h"
+#include "tests/attention_suite.h"
+
+namespace fa::suite {
+namespace {
+
+std::set<std::string_view>& checks_with_a_test() {
+    static std::set<std::string_view> names;
+    return names;
+}
+
+void run_on_all(std::string_view name) {
+    const SuiteCheck& check = check_named(name);
+    for (const Implementation& implementation : all_implementations()) {
+        SUBCASE(std::string(implementation.name).c_str()) {
+            // A fault can break hundreds of values; a dozen lines tell the story.
+            constexpr std::size_t SHOWN = 12;
+            const Failures failures = run_check(check, implementation);
+            for (std::size_t n = 0; n < failures.size() && n < SHOWN; ++n) FAIL_CHECK(failures[n]);
+            CHECK_MESSAGE(failures.empty(), fmt::format("{} failures in all", failures.size()));
+        }
+    }
+}
+
+#define SUITE_CHECK(NAME)                                                     \
+    const bool NAME##_has_a_test = checks_with_a_test().insert(#NAME).second; \
+    TEST_CASE("attention: " #NAME) {                                          \
+        REQUIRE(NAME##_has_a_test);                                           \
+        run_on_all(#NAME);                                                    \
+    }
+
+SUITE_CHECK(known_values)
+SUITE_CHECK(causal_means)
+SUITE_CHECK(scale)
+SUITE_CHECK(lengths)
+SUITE_CHECK(unequal_lengths)
+SUITE_CHECK(head_dims)
+SUITE_CHECK(last_channel)
+SUITE_CHECK(rows_without_keys)
+SUITE_CHECK(minus_infinity_scores)
+SUITE_CHECK(masked_keys)
+SUITE_CHECK(visible_nan)
+SUITE_CHECK(extreme_scores)
+SUITE_CHECK(grouped_heads)
+SUITE_CHECK(poison)
+SUITE_CHECK(layouts)
+SUITE_CHECK(far_apart)
+SUITE_CHECK(many_heads)
+SUITE_CHECK(repeatable)
+SUITE_CHECK(threads)
+SUITE_CHECK(heap)
+SUITE_CHECK(door)
+SUITE_CHECK(refusals)
+
+TEST_CASE("attention: every check of the suite has a test case") {
+    std::set<std::string_view> names;
+    for (const SuiteCheck& check : attention_suite()) names.insert(check.name);
+    CHECK(names.size() == attention_suite().size());
+    CHECK(names == checks_with_a_test());
+}
+
+TEST_CASE("attention: the list of implementations is well formed") {
+    std::set<std::string_view> names;
+    for (const Implementation& implementation : all_implementations()) {
+        CAPTURE(std::string(implementation.name));
+        CHECK_FALSE(implementation.name.empty());
+        CHECK(names.insert(implementation.name).second);
+        CHECK(implementation.chapter >= 1);
+        CHECK_FALSE(implementation.summary.empty());
+        CHECK(bool(implementation.why_unsupported));
+        CHECK(bool(implementation.workspace_bytes));
+        CHECK(bool(implementation.run));
+        CHECK(&implementation_named(implementation.name) == &implementation);
+    }
+    CHECK(names.size() >= 2);
+    CHECK_THROWS_WITH_AS(implementation_named("no_such"), doctest::Contains("cpu_naive"),
+                         std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace fa::suite
