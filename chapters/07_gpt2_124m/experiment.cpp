@@ -1,0 +1,42 @@
+#include "chapters/07_gpt2_124m/experiment.h"
+
+#include <algorithm>
+
+#include "chapters/01_memory_accounting/naive_attention.h"
+
+namespace fa {
+
+Run Experiment::run(const Gpt2& model, const Implementation& implementation, DType activations,
+                    const std::function<void(std::int64_t)>& advance) const {
+    Run run;
+    run.implementation = &implementation;
+    run.activations = activations;
+    const ForwardOptions with = options(implementation, activations);
+    try {
+        EvaluationPlan warm_up = plan;
+        warm_up.count = std::min(plan.count, plan.context);
+        evaluate(model, with, tokens, warm_up);
+        run.evaluation = evaluate(model, with, tokens, plan, advance);
+        if (!prompt.empty())
+            run.continuation = generate(model, with, prompt, generate_count, sampling);
+    } catch (const Unsupported& refusal) {
+        run.unsupported = refusal.what();
+    }
+    return run;
+}
+
+bool has_bf16_scores(const Implementation& implementation) {
+    return implementation.name == CPU_NAIVE_BF16_SCORES.name;
+}
+
+const Run* baseline_of(const std::vector<Run>& runs, DType activations) {
+    const Run* first = nullptr;
+    for (const Run& run : runs) {
+        if (run.activations != activations || !run.unsupported.empty()) continue;
+        if (run.implementation->name == CPU_NAIVE.name) return &run;
+        if (!first) first = &run;
+    }
+    return first;
+}
+
+}  // namespace fa

@@ -1,0 +1,88 @@
+#include "chapters/07_gpt2_124m/lab_sheet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "chapters/07_gpt2_124m/attention_statistics.h"
+
+namespace fa {
+namespace {
+
+/// The runs that went through, in one type of activations, with bf16 scores or without.
+std::vector<const Run*> select(const std::vector<Run>& runs, bool fp32_activations,
+                               bool bf16_scores) {
+    std::vector<const Run*> selected;
+    for (const Run& run : runs)
+        if (run.unsupported.empty() && (run.activations == DType::f32) == fp32_activations &&
+            has_bf16_scores(*run.implementation) == bf16_scores)
+            selected.push_back(&run);
+    return selected;
+}
+
+std::string label(const Run& run, const std::string& what) {
+    return fmt::format("{}, {}: {}", run.implementation->name, name_of(run.activations), what);
+}
+
+}  // namespace
+
+void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
+                       const std::optional<ReferenceLosses>& reference, Checks& checks) {
+    const std::vector<const Run*> selected = select(runs, true, false);
+    for (const Run* run : selected) {
+        if (!reference) continue;
+        if (const auto distance = reference->distance(plan, run->evaluation))
+            checks.at_most(label(*run, fmt::format("loss - reference, largest of {} sequences",
+                                                   distance->sequences)),
+                           distance->largest, REFERENCE_BOUND);
+    }
+    for (const Run* run : selected)
+        if (run != selected.front())
+            checks.at_most(label(*run, fmt::format("loss - loss with {}",
+                                                   selected.front()->implementation->name)),
+                           std::abs(run->evaluation.loss - selected.front()->evaluation.loss),
+                           AGREEMENT_BOUND);
+}
+
+void check_16_bit_losses(const std::vector<Run>& runs, double fp32_loss, Checks& checks) {
+    for (const Run* run : select(runs, false, false))
+        checks.at_most(label(*run, "loss - loss in fp32"),
+                       std::abs(run->evaluation.loss - fp32_loss), SIXTEEN_BIT_BOUND);
+}
+
+void check_bf16_scores(const std::vector<Run>& runs, double fp32_loss,
+                       const std::vector<double>& largest, Checks& checks) {
+    if (largest.empty()) return;
+    const double score = *std::max_element(largest.begin(), largest.end());
+    if (bf16_step(score) < COARSE_STEP) return;
+    for (const bool fp32_activations : {true, false})
+        for (const Run* run : select(runs, fp32_activations, true))
+            checks.at_least(label(*run, fmt::format("loss moves: scores reach {:.0f}, where bf16 "
+                                                    "steps by {:g}",
+                                                    score, bf16_step(score))),
+                            std::abs(run->evaluation.loss - fp32_loss), SIXTEEN_BIT_BOUND);
+}
+
+void check_continuations(const std::vector<Run>& runs, const std::vector<std::int32_t>& expected,
+                         Checks& checks) {
+    const std::vector<const Run*> selected = select(runs, true, false);
+    if (selected.empty() || selected.front()->continuation.empty()) return;
+    const auto& first = selected.front()->continuation;
+    for (const Run* run : selected)
+        if (run != selected.front())
+            checks.that(label(*run, "continues the prompt"),
+                        fmt::format("as {}", selected.front()->implementation->name),
+                        run->continuation == first ? "the same" : "differently",
+                        run->continuation == first);
+    if (expected.empty()) return;
+    // One may be longer than the other.
+    const std::size_t common = std::min(first.size(), expected.size());
+    const auto [ours, theirs] = std::mismatch(
+        first.begin(), first.begin() + static_cast<std::ptrdiff_t>(common), expected.begin());
+    const auto same = static_cast<std::size_t>(ours - first.begin());
+    checks.that(label(*selected.front(), "continues the prompt as the reference does"),
+                fmt::format("{} tokens", common), fmt::format("{} tokens", same), same == common);
+}
+
+}  // namespace fa

@@ -1,0 +1,43 @@
+#pragma once
+/// @file
+/// The checks of the chapter: what must hold, whatever network and tokens are given.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chapters/07_gpt2_124m/experiment.h"
+#include "chapters/07_gpt2_124m/reference_losses.h"
+#include "common/checks.h"
+
+namespace fa {
+
+/// Largest distance of an fp32 loss, per sequence, from an independent implementation's.
+constexpr double REFERENCE_BOUND = 1e-4;
+/// Largest distance of two fp32 losses of our own: the same sums in another order.
+constexpr double AGREEMENT_BOUND = 1e-5;
+/// Largest distance from the fp32 loss with 16-bit activations, if scores stay in fp32.
+constexpr double SIXTEEN_BIT_BOUND = 5e-4;
+/// Scores rounded to steps of this size are wrong by a factor of up to e: that must show.
+constexpr double COARSE_STEP = 2;
+
+/// fp32: each loss with fp32 scores is the reference's, where there is one, and all agree.
+void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
+                       const std::optional<ReferenceLosses>& reference, Checks& checks);
+
+/// 16-bit activations: fp32 scores keep the fp32 loss.
+void check_16_bit_losses(const std::vector<Run>& runs, double fp32_loss, Checks& checks);
+
+/// Scores in bf16 move the loss by more than what 16-bit activations are allowed, if the largest
+/// score is so large that bf16 is coarse there. Where it is not, nothing is claimed.
+/// @param largest largest score of each layer, empty if not measured
+void check_bf16_scores(const std::vector<Run>& runs, double fp32_loss,
+                       const std::vector<double>& largest, Checks& checks);
+
+/// fp32: every attention with fp32 scores continues the prompt the same way, and as the reference
+/// does.
+/// @param expected the reference's continuation of this prompt, empty if there is none
+void check_continuations(const std::vector<Run>& runs, const std::vector<std::int32_t>& expected,
+                         Checks& checks);
+
+}  // namespace fa

@@ -1,0 +1,38 @@
+#pragma once
+/// @file
+/// What another implementation found for the same model and tokens (scripts/reference_gpt2.py).
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chapters/07_gpt2_124m/evaluation.h"
+
+namespace fa {
+
+/// The contents of a `reference.json`.
+struct ReferenceLosses {
+    std::string implementation;              ///< what computed it
+    std::string tokens_file;                 ///< name of the tokens' file, empty if not said
+    std::int64_t context = 0;                ///< tokens of a sequence
+    std::int64_t targets = 0;                ///< of all sequences; the last may be shorter
+    std::vector<double> sequence_losses;     ///< fp32, nats, from the first sequence on
+    std::string prompt;                      ///< empty if there is no continuation
+    std::vector<std::int32_t> continuation;  ///< greedy, fp32
+
+    /// The largest distance of the losses of the sequences that both have in full, and how many
+    /// those are. Nothing if the plan cuts the tokens differently.
+    struct Distance {
+        double largest = 0;
+        std::int64_t sequences = 0;
+    };
+    std::optional<Distance> distance(const EvaluationPlan& plan,
+                                     const Evaluation& evaluation) const;
+};
+
+/// Reads a `reference.json`. @throws std::runtime_error naming the file and what it lacks
+ReferenceLosses read_reference_losses(const std::filesystem::path& path);
+
+}  // namespace fa
