@@ -109,6 +109,7 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
         if (!json.empty()) check_writable_folder(json);
 
         results.context = run_context(name_, seed);
+        results.context["description"] = app_.get_description();
         body();
 
         print_heading("Checks");

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs all tests: first as the course is built, then once more
+# with the address and undefined-behaviour sanitizers (without the tests labelled "slow").
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+test_preset() { # PRESET [CTEST-FLAGS...]
+    printf '\n======== tests, %s ========\n\n' "$1"
+    scripts/build.sh "$1"
+    ctest --preset "$1" --parallel "$(nproc)" "${@:2}"
+}
+
+test_preset release
+test_preset asan -LE slow

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Tests of the scripts that keep the pages true: embed.py, check_outputs.py, check_links.py."""
+import contextlib
+import io
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+import check_links  # noqa: E402
+import check_outputs  # noqa: E402
+import embed  # noqa: E402
+import pages  # noqa: E402
+import summary  # noqa: E402
+
+SOURCE = """\
+int before();
+    // [update]
+    int update() {
+        // [inner]
+        return 1;
+        // [inner]
+    }
+    // [update]
+// [open]
+"""
+OUTPUT = """\
+$ ch09_x
+Title
+=====
+first   1
+
+The same with V
+===============
+second  2
+"""
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.root = pathlib.Path(holder.name).resolve()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run_script(self, script, *flags):
+        run = subprocess.run([sys.executable, "-B", SCRIPTS / script, "--root", self.root, *flags],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return run.returncode, run.stdout, run.stderr
+
+
+class Embed(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.write("chapters/09_x/x.h", SOURCE)
+        self.write("chapters/09_x/output.txt", OUTPUT)
+
+    def refreshed(self, text):
+        return embed.refreshed(text, self.root)
+
+    def test_region_is_dedented_and_without_inner_markers(self):
+        text, faults = self.refreshed("a\n<!-- snippet: chapters/09_x/x.h#update -->\n"
+                                      "<!-- /snippet -->\nb\n")
+        self.assertEqual(faults, [])
+        self.assertEqual(text, "a\n<!-- snippet: chapters/09_x/x.h#update -->\n```cpp\nint update() {\n"
+                               "    return 1;\n}\n```\n<!-- /snippet -->\nb\n")
+
+    def test_refreshing_twice_changes_nothing(self):
+        once, _ = self.refreshed("<!-- snippet: chapters/09_x/x.h#inner -->\nold\n<!-- /snippet -->\n"
+                                 "<!-- output: chapters/09_x/output.txt -->\n\n<!-- /output -->\n")
+        twice, faults = self.refreshed(once)
+        self.assertEqual(once, twice)
+        self.assertEqual(faults, [])
+        self.assertNotIn("old", once)
+
+    def test_output_whole_and_by_heading(self):
+        whole, _ = self.refreshed("<!-- output: chapters/09_x/output.txt -->\n<!-- /output -->\n")
+        self.assertIn("```text\n" + OUTPUT + "```\n", whole)
+        part, _ = self.refreshed("<!-- output: chapters/09_x/output.txt#The same with V -->\n"
+                                 "<!-- /output -->\n")
+        self.assertIn("```text\nThe same with V\n===============\nsecond  2\n```\n", part)
+        self.assertNotIn("first", part)
+
+    def test_fence_is_longer_than_fences_inside(self):
+        self.write("inner.txt", "```\nx\n````\n")
+        text, _ = self.refreshed("<!-- output: inner.txt -->\n<!-- /output -->\n")
+        self.assertIn("`````text\n```\nx\n````\n`````\n", text)
+        again, faults = self.refreshed(text)
+        self.assertEqual((again, faults), (text, []))
+
+    def test_table(self):
+        self.write("r.json", '{"rows": [{"name": "a|b", "ms": 1.23456, "ok": null}, {"name": "c", "ms": 2}]}')
+        text, faults = self.refreshed("<!-- table: r.json#rows -->\n<!-- /table -->\n")
+        self.assertEqual(faults, [])
+        self.assertIn("| name | ms | ok |\n| --- | --: | --: |\n| a\\|b | 1.235 |  |\n| c | 2 |  |\n", text)
+
+    def test_markers_in_code_are_left_alone(self):
+        page = "```\n<!-- snippet: none.h -->\n```\n~~~\n<!-- /output -->\n~~~\n"
+        self.assertEqual(self.refreshed(page), (page, []))
+
+    def test_faults_name_their_line(self):
+        for marker, message in [
+                ("snippet: none.h#x", "no file none.h"),
+                ("snippet: chapters/09_x/x.h#nope", "marked 0 times, must be 2 (regions: inner, open, update)"),
+                ("snippet: chapters/09_x/x.h#open", "marked 1 times"),
+                ("output: chapters/09_x/output.txt#Nope", 'headings: "Title", "The same with V"'),
+                ("table: chapters/09_x/x.h#rows", "Expecting value"),
+                ("snippet:", "names no file")]:
+            with self.subTest(marker=marker):
+                kind = marker.partition(":")[0]
+                _, faults = self.refreshed(f"\n\n<!-- {marker} -->\n<!-- /{kind} -->\n")
+                self.assertEqual([number for number, _ in faults], [3])
+                self.assertIn(message, faults[0][1])
+
+    def test_pairs_must_close(self):
+        marker = "<!-- snippet: chapters/09_x/x.h#inner -->\n"
+        for page, line in [(f"\n{marker}text\n", 2), (f"{marker}{marker}<!-- /snippet -->\n", 1),
+                           (f"{marker}<!-- /output -->\n", 1), ("\n<!-- /snippet -->\n", 2)]:
+            with self.subTest(page=page):
+                self.assertEqual([number for number, _ in self.refreshed(page)[1]], [line])
+
+    def test_check_shows_the_difference_and_changes_nothing(self):
+        page = self.write("page.md", "<!-- snippet: chapters/09_x/x.h#inner -->\n<!-- /snippet -->\n")
+        before = page.read_text(encoding="utf-8")
+        code, out, err = self.run_script("embed.py", "--check")
+        self.assertEqual(code, 1)
+        self.assertIn("+return 1;", out)
+        self.assertIn("1 pages are out of step", err)
+        self.assertEqual(page.read_text(encoding="utf-8"), before)
+        self.assertEqual(self.run_script("embed.py")[0], 0)
+        self.assertEqual(self.run_script("embed.py", "--check"), (0, "", ""))
+        self.write("chapters/09_x/x.h", SOURCE.replace("return 1", "return 2"))
+        self.assertEqual(self.run_script("embed.py", "--check")[0], 1)
+
+    def test_a_page_with_a_fault_is_left_as_it_is(self):
+        page = self.write("docs/page.md", "<!-- snippet: none.h -->\n<!-- /snippet -->\n")
+        code, _, err = self.run_script("embed.py")
+        self.assertEqual(code, 1)
+        self.assertEqual(err, "docs/page.md:1: snippet none.h: no file none.h\n")
+        self.assertEqual(page.read_text(encoding="utf-8"), "<!-- snippet: none.h -->\n<!-- /snippet -->\n")
+
+    def test_builds_and_downloads_hold_no_pages(self):
+        for name in ["README.md", "docs/a.md", "build/b.md", "build-x/c.md", "models/d.md", ".git/e.md"]:
+            self.write(name, "")
+        found = [path.relative_to(self.root).as_posix() for path in pages.pages(self.root)]
+        self.assertEqual(found, ["README.md", "docs/a.md"])
+
+
+class CheckOutputs(unittest.TestCase):
+    def in_step(self, recorded, fresh):
+        return check_outputs.difference(recorded, fresh, "output.txt") == ""
+
+    def test_words_and_numbers_must_agree(self):
+        self.assertTrue(self.in_step("a  1 2.5", "a 1    2.5"))
+        self.assertFalse(self.in_step("a 1", "b 1"))
+        self.assertFalse(self.in_step("a 1", "a 2"))
+        self.assertFalse(self.in_step("a 1", "a 1.0"))
+        self.assertFalse(self.in_step("a 1", "a -1"))
+        self.assertFalse(self.in_step("a\nb", "a"))
+        self.assertFalse(self.in_step("a", "a\nb"))
+        self.assertFalse(self.in_step("8 MiB", "9 MiB"))
+        self.assertFalse(self.in_step("FAIL", "pass"))
+        self.assertFalse(self.in_step("nan", "1"))
+
+    def test_times_and_rates_may_differ(self):
+        for a, b in [("took 1.23 ms", "took 9.5 ms"), ("950 us", "1.02 ms"), ("3s", "4s"),
+                     ("88 GFLOP/s", "1.2 TFLOP/s"), ("120 tokens/s", "7 tokens/s"), ("9 GB/s", "1.1e1 GB/s")]:
+            with self.subTest(a=a, b=b):
+                self.assertTrue(self.in_step(a, b))
+        self.assertFalse(self.in_step("3 steps", "4 steps"))
+        self.assertFalse(self.in_step("3 FLOP", "4 FLOP"))
+
+    def test_rounding_errors_may_differ_but_must_stay_tiny(self):
+        self.assertTrue(self.in_step("error 3.1e-07", "error 2.9e-08"))
+        self.assertTrue(self.in_step("error 3.1e-07", "error 0"))
+        self.assertFalse(self.in_step("error 3.1e-07", "error 0.5"))
+        self.assertFalse(self.in_step("error 3.1e-07", "error 3.1e+07"))
+        self.assertFalse(self.in_step("error 3.1e-07", "error nan"))
+
+    def test_measured_sections_compare_words_only(self):
+        a = "Peaks, measured\n===============\nT 5\n---  --\n\nNext\n====\nT {}\n"
+        b = "Peaks, measured\n===============\nT 66\n----  -\n\nNext\n====\nT {}\n"
+        self.assertTrue(self.in_step(a.format(1), b.format(1)))
+        self.assertFalse(self.in_step(a.format(1), b.format(2)))
+        checks = "Checks\n======\nerror  <= 1  {}  {}\n"
+        self.assertTrue(self.in_step(checks.format(0.5, "pass"), checks.format(0.7, "pass")))
+        self.assertFalse(self.in_step(checks.format(0.5, "pass"), checks.format(0.7, "FAIL")))
+
+    def test_the_difference_shows_both_lines(self):
+        shown = check_outputs.difference("same\nold 1\n", "same\nnew 2\n", "output.txt")
+        self.assertEqual(shown, "output.txt:2:\n  - old 1\n  + new 2\n")
+
+    def test_commands_are_run_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "ch09_x"
+            program.write_text("#!/bin/sh\necho \"got $*\"\nexit ${1:-0}\n")
+            program.chmod(0o755)
+            fresh = check_outputs.rerun("$ ch09_x\nold\n\n$ build/bin/ch09_x 0 'a b'\n", pathlib.Path(folder))
+            self.assertEqual(fresh, "$ ch09_x\ngot \n\n$ build/bin/ch09_x 0 'a b'\ngot 0 a b\n")
+            with self.assertRaisesRegex(RuntimeError, "ended with exit status 3"):
+                check_outputs.rerun("$ ch09_x 3\n", pathlib.Path(folder))
+            with self.assertRaisesRegex(RuntimeError, "first line must be a command"):
+                check_outputs.rerun("got\n", pathlib.Path(folder))
+
+
+class CheckLinks(InFolder):
+    def test_github_anchors(self):
+        for heading, anchor in [("Plain words", "plain-words"), ("What is `m`, and why?", "what-is-m-and-why"),
+                                ("FlashAttention-2: Q outside", "flashattention-2-q-outside"),
+                                ("\u5185\u5b58 accounting", "\u5185\u5b58-accounting"), ("a_b *c*", "a_b-c"),
+                                ("[Link](x.md) text", "link-text")]:
+            self.assertEqual(check_links.slug(heading), anchor)
+
+    def test_good_links(self):
+        self.write("docs/img/x.svg", "")
+        self.write("docs/other page.md", "# Same\n# Same\n<a id=\"set\"></a>\n")
+        self.write("docs/page.md", "# Here\n[a](other%20page.md#same-1) [b](#here) ![c](img/x.svg \"t\")\n"
+                   "<img src=\"img/x.svg\"> [d](https://example.org/none) [e](/docs/page.md) [f]\n"
+                   "[g](other%20page.md#set) `[no](none.md)` [h](../docs)\n\n[f]: page.md#here\n"
+                   "```\n[no](none.md)\n```\n$a[i](j)$\n")
+        self.assertEqual(self.run_script("check_links.py"), (0, "9 links, 0 dead\n", ""))
+
+    def test_dead_links(self):
+        self.write("page.md", "\n[a](none.md)\n![b](none.svg)\n<img src='none.png'>\n[c](#none)\n"
+                   "[d](../outside.md)\n[e](sub/x.md#y)\n\n[f]: none.txt\n")
+        self.write("sub/x.md", "# Z\n")
+        code, out, err = self.run_script("check_links.py")
+        self.assertEqual((code, out), (1, "7 links, 7 dead\n"))
+        self.assertEqual(err.splitlines()[0], "page.md:2: none.md: no such file")
+        self.assertEqual([line.split(":")[1] for line in err.splitlines()], list("2345679"))
+
+
+class Summary(InFolder):
+    def summary(self):
+        printed = io.StringIO()
+        sys.argv = ["summary.py", str(self.root)]
+        with contextlib.redirect_stdout(printed):
+            code = summary.main()
+        return code, printed.getvalue()
+
+    def chapter(self, name, status, *passes):
+        self.write(f"{name}.status", f"{status} 1500000000\n")
+        checks = ", ".join(f'{{"name": "c{i}", "goal": "<= 1", "measured": "{i}", "pass": {p}}}'
+                           for i, p in enumerate(passes))
+        self.write(f"{name}.json", f'{{"context": {{"description": "Shows {name}."}}, "checks": [{checks}]}}')
+
+    def test_all_passed(self):
+        self.chapter("ch01_a", 0, "true", "true")
+        self.chapter("ch02_b", 0, "true")
+        code, text = self.summary()
+        self.assertEqual(code, 0)
+        self.assertIn("All 3 checks of 2 chapters passed.", text)
+        self.assertRegex(text, r"ch01_a +Shows ch01_a\. +2 of 2 passed +1\.5 s")
+
+    def test_failures(self):
+        self.chapter("ch01_a", 1, "true", "false")
+        self.write("ch02_b.status", "139 5\n")
+        code, text = self.summary()
+        self.assertEqual(code, 1)
+        self.assertIn("FAILED  ch01_a: c1: goal <= 1, measured 1", text)
+        self.assertIn("FAILED  ch02_b: ended with exit status 139", text)
+        self.assertNotIn("All", text)
+
+    def test_nothing_was_run(self):
+        self.assertEqual(self.summary()[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
