@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/aligned_buffer.h"
-#include "common/random.h"
+#include "common/attention_data.h"
 #include "common/reference_attention.h"
 
 namespace fa {
@@ -21,26 +21,12 @@ constexpr float INFINITE = std::numeric_limits<float>::infinity();
 
 /// Inputs and results of one run.
 template <class T>
-struct Case {
+struct Case : AttentionData<T> {
+    using AttentionData<T>::o, AttentionData<T>::lse, AttentionData<T>::tensors;
     AttentionProblem problem;
-    Tensor<T> q, k, v, o;
-    std::vector<float> lse;
 
-    explicit Case(AttentionProblem p)
-        : problem(p),
-          q(p.q_shape()),
-          k(p.kv_shape()),
-          v(p.kv_shape()),
-          o(p.q_shape()),
-          lse(static_cast<std::size_t>(p.batch * p.heads_q * p.len_q)) {
+    explicit Case(AttentionProblem p) : AttentionData<T>(p, 1), problem(p) {
         problem.dtype = dtype_of<T>();
-        Random random(1);
-        for (Tensor<T>* tensor : {&q, &k, &v}) random.fill_normal(*tensor);
-    }
-
-    AttentionTensors tensors() {
-        return {std::as_const(q).view(), std::as_const(k).view(), std::as_const(v).view(), o.view(),
-                LseView{lse.data(), problem.heads_q * problem.len_q, problem.len_q}};
     }
 
     /// Runs with workspace and outputs full of NaN.
@@ -85,13 +71,13 @@ TEST_CASE("what cannot be addressed is refused") {
 
 TEST_CASE("rows of a block that see different keys: a masked NaN touches none of them") {
     // 300 rows are three blocks of up to 128; the causal diagonal runs through each.
-    for (const auto& [len_q, len_kv] : {std::pair{300, 300}, {300, 200}, {130, 300}, {5, 2}}) {
+    for (const auto& lengths : {std::pair{300, 300}, {300, 200}, {130, 300}, {5, 2}}) {
+        const std::int64_t len_q = lengths.first, len_kv = lengths.second;
         CAPTURE(len_q);
         CAPTURE(len_kv);
         Case<float> clean(one_head(len_q, len_kv, 16, true));
         clean.run(CPU_NAIVE);
-        for (const std::int64_t key :
-             {std::int64_t{1}, std::int64_t{len_kv} / 2, std::int64_t{len_kv} - 1})
+        for (const std::int64_t key : {std::int64_t{1}, len_kv / 2, len_kv - 1})
             for (const bool in_v : {false, true})
                 for (const float poison : {NOT_A_NUMBER, INFINITE}) {
                     Case<float> dirty(clean.problem);

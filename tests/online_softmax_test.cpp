@@ -75,8 +75,8 @@ TEST_CASE("eight scores, two at a time, by hand") {
 
 TEST_CASE("any block size gives the two-pass result") {
     Random random(1);
-    for (const std::size_t count : {1, 2, 31, 64, 65, 257, 1000})
-        for (const std::size_t block : {1, 2, 7, 64, 1000})
+    for (const std::size_t count : {1u, 2u, 31u, 64u, 65u, 257u, 1000u})
+        for (const std::size_t block : {1u, 2u, 7u, 64u, 1000u})
             for (const float spread : {0.0f, 1.0f, 30.0f}) {
                 const Inputs in = random_inputs(random, count, 3, spread);
                 check_equal(one_pass(in, block), in, count);
@@ -127,10 +127,10 @@ TEST_CASE("a new state is the neutral element") {
 
 TEST_CASE("blocks of minus infinity, anywhere") {
     Random random(5);
-    for (const std::size_t first : {0, 4, 8, 12}) {
+    for (const std::size_t first : {0u, 4u, 8u, 12u}) {
         Inputs in = random_inputs(random, 16, 2, 3.0f);
         std::fill_n(in.scores.begin() + static_cast<std::ptrdiff_t>(first), 4, -INFINITE);
-        for (const std::size_t block : {1, 2, 4, 8, 16}) {
+        for (const std::size_t block : {1u, 2u, 4u, 8u, 16u}) {
             check_equal(one_pass(in, block), in, 16);
             check_equal(merge_tree(blocks_of(in, block)), in, 16);
             check_equal(merge_random_pairs(blocks_of(in, block), random), in, 16);
@@ -141,7 +141,7 @@ TEST_CASE("blocks of minus infinity, anywhere") {
 TEST_CASE("nothing but minus infinity gives O = 0 and LSE = minus infinity") {
     Inputs in{std::vector<float>(8, -INFINITE), std::vector<float>(16, 5.0f), 2};
     in.values[3] = NOT_A_NUMBER;  // 0·NaN is NaN in acc, but there is no weight to share out
-    for (const std::size_t block : {1, 3, 8})
+    for (const std::size_t block : {1u, 3u, 8u})
         for (const AttentionState& state :
              {one_pass(in, block), merge_tree(blocks_of(in, block))}) {
             CHECK(state.softmax.lse() == -INFINITE);
@@ -151,8 +151,8 @@ TEST_CASE("nothing but minus infinity gives O = 0 and LSE = minus infinity") {
 
 TEST_CASE("NaN stays, wherever it comes") {
     Random random(6);
-    for (const std::size_t at : {0, 5, 16})
-        for (const std::size_t block : {1, 4, 17}) {
+    for (const std::size_t at : {0u, 5u, 16u})
+        for (const std::size_t block : {1u, 4u, 17u}) {
             Inputs in = random_inputs(random, 17, 2, 3.0f);
             in.scores[at] = NOT_A_NUMBER;
             for (const AttentionState& state :
@@ -171,7 +171,7 @@ TEST_CASE("NaN stays, wherever it comes") {
 TEST_CASE("extreme scores neither overflow nor vanish") {
     for (const float offset : {-20000.0f, -400.0f, 400.0f, 3e37f}) {
         Inputs in{{offset, offset, offset, offset}, {1, 2, 3, 6}, 1};
-        for (const std::size_t block : {1, 2, 4}) {
+        for (const std::size_t block : {1u, 2u, 4u}) {
             const AttentionState state = one_pass(in, block);
             CHECK(state.softmax.max == offset);
             CHECK(state.softmax.sum == 4.0f);

@@ -28,8 +28,7 @@ constexpr float MINUS_INFINITY = -std::numeric_limits<float>::infinity();
 /// depend on the number of threads, hence neither do the results.
 constexpr std::int64_t BLOCK_ROWS = 128;
 
-/// The logarithm of fp32's smallest normal number: weights below it are taken as zero.
-constexpr float SMALLEST_EXPONENT = -87.336544f;
+constexpr float SMALLEST_NORMAL = std::numeric_limits<float>::min();
 
 /// A block of query rows of one head, and the keys that count for it.
 struct Block {
@@ -137,10 +136,10 @@ float softmax(const ConstVector& s, Vector p) {
     const float max = s.size() == 0 ? MINUS_INFINITY : s.maxCoeff();
     // −∞ − (−∞) is NaN; a row with nothing but −∞ has the weights exp(−∞ − 0) = 0.
     const float shift = max == MINUS_INFINITY ? 0.0f : max;
-    // Eigen's vector exp clamps its argument and makes exp(−∞) small instead of 0, hence the
-    // select. maxCoeff may overlook a NaN, but the comparison, exp and the sum do not: the row
-    // becomes NaN.
-    p = (s - shift < SMALLEST_EXPONENT).select(0.0f, (s - shift).exp());
+    p = (s - shift).exp();
+    // Eigen's vector exp clamps its argument and gives a tiny number for exp(−∞): what is below the
+    // normal numbers becomes 0. NaN compares false and stays; it makes the sum, hence the row, NaN.
+    for (float& weight : p) weight = weight < SMALLEST_NORMAL ? 0.0f : weight;
     const float sum = p.sum();
     if (sum == 0) return MINUS_INFINITY;
     p /= sum;
