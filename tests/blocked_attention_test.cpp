@@ -32,7 +32,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<double>
     double largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double difference = a[i] == b[i] ? 0 : std::abs(a[i] - b[i]);
-        if (!(difference <= largest)) largest = difference;
+        if (difference > largest || std::isnan(difference)) largest = difference;  // NaN stays
     }
     return largest;
 }

@@ -117,7 +117,7 @@ std::vector<Group> groups_of(const AttentionProblem& p, std::int64_t per_row,
         if (std::isfinite(gold[n])) groups[g].size = std::max(groups[g].size, std::fabs(gold[n]));
         if (value == gold[n]) return;  // equal infinities have no difference
         const double error = std::fabs(value - gold[n]);
-        if (!(error <= groups[g].error)) groups[g].error = error;  // keeps a NaN
+        if (error > groups[g].error || std::isnan(error)) groups[g].error = error;  // NaN stays
     });
     return groups;
 }

@@ -39,7 +39,7 @@ float largest_difference(const Tensor<float>& a, const Tensor<float>& b) {
     float largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const float difference = std::abs(a.data()[i] - b.data()[i]);
-        if (!(difference <= largest)) largest = difference;  // NaN too
+        if (difference > largest || std::isnan(difference)) largest = difference;  // NaN stays
     }
     return largest;
 }

@@ -62,7 +62,7 @@ double output_error(const AttentionState& state, const Keys& keys, const TwoPass
     for (std::size_t c = 0; c < output.size(); ++c) {
         if (std::isnan(output[c]) && std::isnan(want.output[c])) continue;
         const double difference = std::abs(double{output[c]} - want.output[c]);
-        if (!(difference <= error)) error = difference;  // NaN too
+        if (difference > error || std::isnan(difference)) error = difference;  // NaN stays
     }
     return largest > 0 ? error / double{largest} : error;
 }
