@@ -24,6 +24,15 @@ double seconds_of_steps(const Ceilings& ceilings, const std::array<Cost, 3>& ste
     return seconds;
 }
 
+/// What the steps wait for: one word if all wait for the same.
+std::string bound_of_steps(const Ceilings& ceilings, const std::array<Cost, 3>& steps) {
+    std::string bounds(bound_of(ceilings, steps[0]));
+    for (const Cost& step : {steps[1], steps[2]})
+        if (const std::string_view bound = bound_of(ceilings, step); bounds != bound)
+            bounds.append("/").append(bound);
+    return bounds;
+}
+
 std::string three_digits(double x) {
     return fmt::format("{:.3g}", x);
 }
@@ -109,7 +118,7 @@ void show_times(const AccountingOptions& options) {
         const double naive = seconds_of_steps(c, steps);
         table.add({fmt::format("{}", length), human_seconds(seconds_at(c, steps[0])),
                    human_seconds(seconds_at(c, steps[1])), human_seconds(seconds_at(c, steps[2])),
-                   human_seconds(naive), std::string(bound_of(c, steps[1])),
+                   human_seconds(naive), bound_of_steps(c, steps),
                    human_seconds(seconds_at(c, flash)), std::string(bound_of(c, flash)),
                    three_digits(naive / seconds_at(c, flash))});
     }
