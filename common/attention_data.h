@@ -2,6 +2,7 @@
 /// @file
 /// Owns what a problem needs: random Q, K and V, and room for O and LSE.
 
+#include <utility>
 #include <vector>
 
 #include "common/attention.h"

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "chapters/04_cuda_tiled/fused_support.h"
 #include "common/attention.h"
 #include "common/kernel_language.h"
 
@@ -26,11 +27,12 @@ struct KernelArguments {
     int head_dim;  ///< the real one; tiles are padded to the kernel's HEAD_DIM with zeros
     float scale;
     bool causal;
+    bool wide;  ///< rows_are_wide(): rows can be moved four elements at a time
 
     /// Number of leading keys that query `i` sees (AttentionProblem::visible_keys).
     __device__ int visible_keys(int i) const {
         if (!causal) return len_kv;
-        const int n = i + 1 + len_kv - len_q;
+        const int n = len_kv - len_q + i + 1;  // in this order nothing passes 2^31
         return n < 0 ? 0 : (n > len_kv ? len_kv : n);
     }
 };
@@ -68,6 +70,7 @@ KernelArguments<T> kernel_arguments(const AttentionProblem& p, const AttentionTe
         .head_dim = static_cast<int>(p.head_dim),
         .scale = p.effective_scale(),
         .causal = p.causal,
+        .wide = rows_are_wide(p, t),
     };
 }
 

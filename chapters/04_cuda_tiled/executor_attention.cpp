@@ -13,7 +13,6 @@ constexpr std::size_t SHARED_LIMIT = 163 * 1024;
 template <FusedStep STEP>
 executor::Counters run(const AttentionProblem& p, const AttentionTensors& t,
                        const executor::Options& options) {
-    const bool wide = rows_are_wide(p, t);
     executor::Counters counters;
     with_element_type(p.dtype, [&](auto element) {
         using T = decltype(element);
@@ -22,8 +21,7 @@ executor::Counters run(const AttentionProblem& p, const AttentionTensors& t,
         });
         std::size_t need = 0;
         with_fused_config<STEP>(p.head_dim, SHARED_LIMIT, need, [&]<class Config>() {
-            const auto kernel = wide ? fused_kernel<STEP, Config, true, T>()
-                                     : fused_kernel<STEP, Config, false, T>();
+            const auto kernel = fused_kernel<STEP, Config, T>();
             counters = executor::run(
                 {static_cast<unsigned>(block_count<Config>(p))}, {Config::THREADS},
                 Config::SHARED_BYTES, [&] { kernel(arguments); }, options);

@@ -25,14 +25,12 @@ bool with_fused_config(std::int64_t head_dim, std::size_t shared_limit, std::siz
     };
     if constexpr (STEP == FusedStep::tiled)
         return fits.template operator()<TiledConfig<64, 64, 64>>() ||
-               fits.template operator()<TiledConfig<64, 32, 32>>() ||
                fits.template operator()<TiledConfig<128, 32, 32>>() ||
                fits.template operator()<TiledConfig<256, 32, 16>>();
     else
         return fits.template operator()<RegisterTiledConfig<64, 128, 64, 16, 8>>() ||
                fits.template operator()<RegisterTiledConfig<64, 64, 32, 16, 8>>() ||
                fits.template operator()<RegisterTiledConfig<128, 64, 32, 16, 8>>() ||
-               fits.template operator()<RegisterTiledConfig<256, 32, 32, 8, 16>>() ||
                fits.template operator()<RegisterTiledConfig<256, 32, 16, 8, 16>>();
 }
 
@@ -43,12 +41,12 @@ std::int64_t block_count(const AttentionProblem& p) {
 }
 
 /// The kernel function of a step.
-template <FusedStep STEP, class Config, bool WIDE, class T>
+template <FusedStep STEP, class Config, class T>
 constexpr auto fused_kernel() {
     if constexpr (STEP == FusedStep::tiled)
-        return &tiled_attention<Config, WIDE, T>;
+        return &tiled_attention<Config, T>;
     else
-        return &register_tiled_attention<Config, WIDE, T>;
+        return &register_tiled_attention<Config, T>;
 }
 
 }  // namespace fa::inline FA_KERNEL_NAMESPACE

@@ -42,14 +42,12 @@ std::string fused_why_unsupported(FusedStep step, const AttentionProblem& p,
 }
 
 bool rows_are_wide(const AttentionProblem& p, const AttentionTensors& t) {
-    const auto size = static_cast<std::int64_t>(size_of(p.dtype));
     const auto wide = [&](const void* data, const Strides& s) {
-        return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && s.batch * size % 16 == 0 &&
-               s.head * size % 16 == 0 && s.token * size % 16 == 0;
+        return reinterpret_cast<std::uintptr_t>(data) % (4 * size_of(p.dtype)) == 0 &&
+               s.batch % 4 == 0 && s.head % 4 == 0 && s.token % 4 == 0;
     };
-    return p.head_dim * size % 16 == 0 && wide(t.q.data, t.q.strides) &&
-           wide(t.k.data, t.k.strides) && wide(t.v.data, t.v.strides) &&
-           wide(t.o.data, t.o.strides);
+    return p.head_dim % 4 == 0 && wide(t.q.data, t.q.strides) && wide(t.k.data, t.k.strides) &&
+           wide(t.v.data, t.v.strides) && wide(t.o.data, t.o.strides);
 }
 
 }  // namespace fa

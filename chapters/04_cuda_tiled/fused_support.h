@@ -19,8 +19,8 @@ inline constexpr int MAX_FUSED_HEAD_DIM = 256;
 std::string fused_why_unsupported(FusedStep step, const AttentionProblem& problem,
                                   std::size_t shared_limit);
 
-/// Whether all rows can be moved 16 bytes at a time: pointers and strides are multiples of 16
-/// bytes, and so is a row of head_dim elements.
+/// Whether all rows can be moved four elements at a time: pointers and strides are multiples of
+/// four elements, and so is head_dim.
 bool rows_are_wide(const AttentionProblem& problem, const AttentionTensors& tensors);
 
 }  // namespace fa

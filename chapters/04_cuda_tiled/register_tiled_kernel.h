@@ -10,7 +10,9 @@ namespace fa::inline FA_KERNEL_NAMESPACE {
 
 /// Sizes of the register-tiled kernel: THREADS_Y × THREADS_X threads; a thread owns ROWS queries
 /// and, of them, KEYS columns of S and CHANNELS columns of O.
-template <int HEAD_DIM_, int BLOCK_M_, int BLOCK_N_, int THREADS_Y_, int THREADS_X_>
+/// @tparam PADDED false shows what the padding is good for
+template <int HEAD_DIM_, int BLOCK_M_, int BLOCK_N_, int THREADS_Y_, int THREADS_X_,
+          bool PADDED = true>
 struct RegisterTiledConfig {
     static constexpr int HEAD_DIM = HEAD_DIM_, BLOCK_M = BLOCK_M_, BLOCK_N = BLOCK_N_;
     static constexpr int THREADS_Y = THREADS_Y_, THREADS_X = THREADS_X_;
@@ -19,9 +21,10 @@ struct RegisterTiledConfig {
     static constexpr int KEYS = BLOCK_N / THREADS_X;
     static constexpr int CHANNELS = HEAD_DIM / THREADS_X;
     // Shared rows are read four floats at a time. Four floats of padding move each row on by one
-    // 16-byte slot, so that eight threads reading eight rows meet eight different slots.
-    static constexpr int STRIDE = HEAD_DIM + 4;
-    static constexpr int P_STRIDE = BLOCK_N + 4;
+    // 16-byte slot, so that eight threads reading eight rows meet eight different slots. P is
+    // written a float at a time, THREADS_X of each row of a warp side by side.
+    static constexpr int STRIDE = HEAD_DIM + (PADDED ? 4 : 0);
+    static constexpr int P_STRIDE = PADDED ? padded_stride(BLOCK_N, THREADS_X) : BLOCK_N;
     static constexpr int Q_FLOATS = BLOCK_M * STRIDE, KV_FLOATS = BLOCK_N * STRIDE;
     static constexpr std::size_t SHARED_BYTES =
         sizeof(float) * (Q_FLOATS + 2 * KV_FLOATS + BLOCK_M * P_STRIDE);
@@ -46,8 +49,9 @@ __device__ __forceinline__ float row_sum(float x) {
     return x;
 }
 
-/// One tile: S, mask (if MASKED), online softmax, P·V. Rows of the thread are ty·ROWS + i; its keys
-/// are tx + THREADS_X·j, its channels 4·tx + 4·THREADS_X·g + e.
+/// One tile: S, mask (if MASKED), online softmax, P·V. Rows of the thread are ty + THREADS_Y·i, its
+/// keys tx + THREADS_X·j, its channels 4·tx + 4·THREADS_X·g + e: neighbouring threads have
+/// neighbouring rows, keys and channels, and so meet different banks.
 /// @param visible of this tile's keys, how many each of the thread's rows sees; unused if not
 /// MASKED
 template <class Config, bool MASKED>
@@ -57,7 +61,8 @@ __device__ __forceinline__ void register_tile_step(
     float (&m)[Config::ROWS], float (&l)[Config::ROWS],
     float (&O_regs)[Config::ROWS][Config::CHANNELS]) {
     constexpr int ROWS = Config::ROWS, KEYS = Config::KEYS, CHANNELS = Config::CHANNELS;
-    constexpr int STRIDE = Config::STRIDE, P_STRIDE = Config::P_STRIDE, TX = Config::THREADS_X;
+    constexpr int STRIDE = Config::STRIDE, P_STRIDE = Config::P_STRIDE;
+    constexpr int TX = Config::THREADS_X, TY = Config::THREADS_Y;
 
     // [scores]
     // S = scale·Q·Kᵀ: four channels at a time, KEYS + ROWS loads for 4·KEYS·ROWS multiply-adds
@@ -69,7 +74,7 @@ __device__ __forceinline__ void register_tile_step(
         for (int j = 0; j < KEYS; ++j) k[j] = load_packed<4>(K_smem + ((tx + TX * j) * STRIDE + c));
 #pragma unroll
         for (int i = 0; i < ROWS; ++i) {
-            const Packed<float, 4> q = load_packed<4>(Q_smem + ((ty * ROWS + i) * STRIDE + c));
+            const Packed<float, 4> q = load_packed<4>(Q_smem + ((ty + TY * i) * STRIDE + c));
 #pragma unroll
             for (int j = 0; j < KEYS; ++j)
 #pragma unroll
@@ -95,7 +100,7 @@ __device__ __forceinline__ void register_tile_step(
 #pragma unroll
         for (int j = 0; j < KEYS; ++j) {
             const float p = fast_exp(S_regs[i][j] - shift);
-            P_smem[(ty * ROWS + i) * P_STRIDE + tx + TX * j] = p;
+            P_smem[(ty + TY * i) * P_STRIDE + tx + TX * j] = p;
             sum += p;
         }
         l[i] = l[i] * correction + sum;
@@ -113,7 +118,7 @@ __device__ __forceinline__ void register_tile_step(
         Packed<float, 4> p[ROWS];
 #pragma unroll
         for (int i = 0; i < ROWS; ++i)
-            p[i] = load_packed<4>(P_smem + ((ty * ROWS + i) * P_STRIDE + n));
+            p[i] = load_packed<4>(P_smem + ((ty + TY * i) * P_STRIDE + n));
 #pragma unroll
         for (int e = 0; e < 4; ++e)
 #pragma unroll
@@ -133,12 +138,12 @@ __device__ __forceinline__ void register_tile_step(
 }
 
 /// Grid: query blocks × heads × batch in x. Block: THREADS. Shared memory: SHARED_BYTES.
-template <class Config, bool WIDE, class T>
+template <class Config, class T>
 __global__ void __launch_bounds__(Config::THREADS)
     register_tiled_attention(const KernelArguments<T> a) {
     constexpr int HEAD_DIM = Config::HEAD_DIM, BLOCK_M = Config::BLOCK_M, BLOCK_N = Config::BLOCK_N;
     constexpr int STRIDE = Config::STRIDE, THREADS = Config::THREADS, ROWS = Config::ROWS;
-    constexpr int TX = Config::THREADS_X, CHANNELS = Config::CHANNELS;
+    constexpr int TX = Config::THREADS_X, TY = Config::THREADS_Y, CHANNELS = Config::CHANNELS;
 
     const SharedPointer<float> Q_smem = shared_array<float>(0, Config::Q_FLOATS);
     const SharedPointer<float> K_smem =
@@ -152,10 +157,10 @@ __global__ void __launch_bounds__(Config::THREADS)
     const int tx = static_cast<int>(threadIdx.x) % TX, ty = static_cast<int>(threadIdx.x) / TX;
     const int rows = min(BLOCK_M, a.len_q - at.first_q);
 
-    load_tile<BLOCK_M, HEAD_DIM, STRIDE, THREADS, WIDE>(
+    load_tile<BLOCK_M, HEAD_DIM, STRIDE, THREADS, T>(
         a.q + (at.batch * a.q_strides.batch + at.head_q * a.q_strides.head +
                at.first_q * a.q_strides.token),
-        a.q_strides.token, rows, a.head_dim, a.scale, Q_smem);
+        a.q_strides.token, rows, a.head_dim, a.wide, a.scale, Q_smem);
 
     float O_regs[ROWS][CHANNELS] = {};
     float m[ROWS], l[ROWS];
@@ -165,14 +170,14 @@ __global__ void __launch_bounds__(Config::THREADS)
     const auto load_keys = [&](int first_kv) {
         __syncthreads();  // nobody reads the last K and V any more (and all have written Q, first)
         const int keys = min(BLOCK_N, a.len_kv - first_kv);
-        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, WIDE>(
+        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, T>(
             a.k + (at.batch * a.k_strides.batch + at.head_kv * a.k_strides.head +
                    first_kv * a.k_strides.token),
-            a.k_strides.token, keys, a.head_dim, 1.0f, K_smem);
-        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, WIDE>(
+            a.k_strides.token, keys, a.head_dim, a.wide, 1.0f, K_smem);
+        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, T>(
             a.v + (at.batch * a.v_strides.batch + at.head_kv * a.v_strides.head +
                    first_kv * a.v_strides.token),
-            a.v_strides.token, keys, a.head_dim, 1.0f, V_smem);
+            a.v_strides.token, keys, a.head_dim, a.wide, 1.0f, V_smem);
         __syncthreads();  // K, V and Q are complete
     };
 
@@ -191,7 +196,7 @@ __global__ void __launch_bounds__(Config::THREADS)
         load_keys(first_kv);
 #pragma unroll
         for (int i = 0; i < ROWS; ++i)
-            visible[i] = a.visible_keys(min(at.first_q + ty * ROWS + i, a.len_q - 1)) - first_kv;
+            visible[i] = a.visible_keys(min(at.first_q + ty + TY * i, a.len_q - 1)) - first_kv;
         register_tile_step<Config, true>(Q_smem, K_smem, V_smem, P_smem, ty, tx, visible, m, l,
                                          O_regs);
     }
@@ -199,7 +204,7 @@ __global__ void __launch_bounds__(Config::THREADS)
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
         l[i] = row_sum<TX>(l[i]);
-        const int row = ty * ROWS + i;
+        const int row = ty + TY * i;
         if (row >= rows) continue;
         const GlobalPointer<T> o =
             a.o + (at.batch * a.o_strides.batch + at.head_q * a.o_strides.head +
@@ -213,7 +218,7 @@ __global__ void __launch_bounds__(Config::THREADS)
 #pragma unroll
             for (int e = 0; e < 4; ++e)
                 out[e] = from_float<T>(empty ? 0.0f : O_regs[i][4 * g + e] * inverse);
-            if (WIDE && c < a.head_dim) {
+            if (a.wide && c < a.head_dim) {
                 store_packed(o + c, out);
             } else {
 #pragma unroll

@@ -15,7 +15,6 @@ std::string why_unsupported(const AttentionProblem& p) {
 template <FusedStep STEP>
 void run(const AttentionProblem& p, const AttentionTensors& t, std::span<std::byte>,
          const Launch& how) {
-    const bool wide = rows_are_wide(p, t);
     with_element_type(p.dtype, [&](auto element) {
         using T = decltype(element);
         const auto arguments =
@@ -23,10 +22,8 @@ void run(const AttentionProblem& p, const AttentionTensors& t, std::span<std::by
         std::size_t need = 0;
         with_fused_config<STEP>(
             p.head_dim, gpu_properties().shared_bytes_per_block, need, [&]<class Config>() {
-                launch(wide ? fused_kernel<STEP, Config, true, T>()
-                            : fused_kernel<STEP, Config, false, T>(),
-                       block_count<Config>(p), Config::THREADS, Config::SHARED_BYTES,
-                       static_cast<cudaStream_t>(how.stream), arguments);
+                launch(fused_kernel<STEP, Config, T>(), block_count<Config>(p), Config::THREADS,
+                       Config::SHARED_BYTES, static_cast<cudaStream_t>(how.stream), arguments);
             });
     });
 }
@@ -38,7 +35,7 @@ KernelResources resources(const AttentionProblem& p) {
         std::size_t need = 0;
         with_fused_config<STEP>(
             p.head_dim, gpu_properties().shared_bytes_per_block, need, [&]<class Config>() {
-                const auto kernel = fused_kernel<STEP, Config, true, decltype(element)>();
+                const auto kernel = fused_kernel<STEP, Config, decltype(element)>();
                 cudaFuncAttributes attributes;
                 FA_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
                 FA_CUDA_CHECK(cudaFuncSetAttribute(kernel,

@@ -11,15 +11,19 @@ namespace fa::inline FA_KERNEL_NAMESPACE {
 
 /// Sizes of the tiled kernel. BLOCK_M queries meet BLOCK_N keys at a time; four neighbouring
 /// threads share a query.
-template <int HEAD_DIM_, int BLOCK_M_, int BLOCK_N_>
+/// @tparam PADDED false shows what the padding is good for
+template <int HEAD_DIM_, int BLOCK_M_, int BLOCK_N_, bool PADDED = true>
 struct TiledConfig {
     static constexpr int HEAD_DIM = HEAD_DIM_, BLOCK_M = BLOCK_M_, BLOCK_N = BLOCK_N_;
     static constexpr int THREADS_PER_ROW = 4;
     static constexpr int THREADS = BLOCK_M * THREADS_PER_ROW;
     // One float of padding moves each row on by one bank. Without it the rows that a warp reads in
-    // the same instant, HEAD_DIM floats apart, would all lie in one bank.
-    static constexpr int STRIDE = HEAD_DIM + 1;
-    static constexpr int P_STRIDE = BLOCK_N + 1;
+    // the same instant, HEAD_DIM floats apart, would all lie in one bank. A warp writes four floats
+    // of each of eight rows of P: rows that begin four banks apart fill the 32 banks.
+    static constexpr int STRIDE = HEAD_DIM + (PADDED ? 1 : 0);
+    static constexpr int P_STRIDE = PADDED ? padded_stride(BLOCK_N, THREADS_PER_ROW) : BLOCK_N;
+    // As many blocks' tiles fit on a Hopper multiprocessor; its registers should not hold fewer.
+    static constexpr int BLOCKS_PER_MULTIPROCESSOR = 3;
     static constexpr int Q_FLOATS = BLOCK_M * STRIDE, KV_FLOATS = BLOCK_N * STRIDE;
     static constexpr std::size_t SHARED_BYTES =
         sizeof(float) * (Q_FLOATS + 2 * KV_FLOATS + BLOCK_M * P_STRIDE);
@@ -27,8 +31,9 @@ struct TiledConfig {
 
 /// Grid: query blocks × heads × batch in x. Block: THREADS. Shared memory: SHARED_BYTES.
 /// FlashAttention-2, Algorithm 1.
-template <class Config, bool WIDE, class T>
-__global__ void __launch_bounds__(Config::THREADS) tiled_attention(const KernelArguments<T> a) {
+template <class Config, class T>
+__global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCESSOR)
+    tiled_attention(const KernelArguments<T> a) {
     constexpr int HEAD_DIM = Config::HEAD_DIM, BLOCK_M = Config::BLOCK_M, BLOCK_N = Config::BLOCK_N;
     constexpr int STRIDE = Config::STRIDE, P_STRIDE = Config::P_STRIDE, THREADS = Config::THREADS;
     constexpr int LANES = Config::THREADS_PER_ROW;  // threads of one row
@@ -50,10 +55,10 @@ __global__ void __launch_bounds__(Config::THREADS) tiled_attention(const KernelA
     // Rows past the end work on zeros and are not stored; they must not leave before a barrier.
     const int my_keys = a.visible_keys(min(at.first_q + row, a.len_q - 1));
 
-    load_tile<BLOCK_M, HEAD_DIM, STRIDE, THREADS, WIDE>(
+    load_tile<BLOCK_M, HEAD_DIM, STRIDE, THREADS, T>(
         a.q + (at.batch * a.q_strides.batch + at.head_q * a.q_strides.head +
                at.first_q * a.q_strides.token),
-        a.q_strides.token, rows, a.head_dim, a.scale, Q_smem);
+        a.q_strides.token, rows, a.head_dim, a.wide, a.scale, Q_smem);
 
     float O_regs[CHANNELS] = {};
     float m = minus_infinity(), l = 0.0f;
@@ -63,14 +68,14 @@ __global__ void __launch_bounds__(Config::THREADS) tiled_attention(const KernelA
     for (int first_kv = 0; first_kv < block_keys; first_kv += BLOCK_N) {
         __syncthreads();  // nobody reads the last K and V any more (and all have written Q, first)
         const int keys = min(BLOCK_N, a.len_kv - first_kv);
-        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, WIDE>(
+        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, T>(
             a.k + (at.batch * a.k_strides.batch + at.head_kv * a.k_strides.head +
                    first_kv * a.k_strides.token),
-            a.k_strides.token, keys, a.head_dim, 1.0f, K_smem);
-        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, WIDE>(
+            a.k_strides.token, keys, a.head_dim, a.wide, 1.0f, K_smem);
+        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, T>(
             a.v + (at.batch * a.v_strides.batch + at.head_kv * a.v_strides.head +
                    first_kv * a.v_strides.token),
-            a.v_strides.token, keys, a.head_dim, 1.0f, V_smem);
+            a.v_strides.token, keys, a.head_dim, a.wide, 1.0f, V_smem);
         __syncthreads();  // K, V and Q are complete
 
         // S = scale·Q·Kᵀ, one row, every fourth key
