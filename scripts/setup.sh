@@ -23,7 +23,8 @@ if ! command -v apt-get dpkg-query >/dev/null; then
         exit 0 # CMake fetches the libraries
     fi
     echo "This machine has no apt, and lacks: ${lacking[*]}." >&2
-    echo "Please install them. Debian's names of all that the course needs:" $(list "${1:-}") >&2
+    echo "Please install them. Debian's names of all that the course needs:" >&2
+    list "${1:-}" >&2
     exit 1
 fi
 

@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "tests/run_program.h"
-#include "tests/temporary_folder.h"
+#include "tests/temporary_directory.h"
 
 namespace fs = std::filesystem;
 using namespace fa;
@@ -115,7 +115,7 @@ TEST_CASE("--help goes to stdout and is no error") {
 }
 
 TEST_CASE("--json writes context, rows, checks and extras") {
-    const TemporaryFolder folder;
+    const testing::TemporaryDirectory folder;
     const fs::path file = folder.path() / "results.json";
     for (const char* end : {"pass", "fail"}) {  // a failed check is a result too
         const ProgramRun run = fixture({"--end", end, "--seed", "42", "--json", file.string()});
@@ -140,7 +140,7 @@ TEST_CASE("--json writes context, rows, checks and extras") {
 }
 
 TEST_CASE("a program that fails writes no results, and says early that it cannot") {
-    const TemporaryFolder folder;
+    const testing::TemporaryDirectory folder;
     const fs::path file = folder.path() / "results.json";
     CHECK(fixture({"--end", "throw", "--json", file.string()}).exit_status == 1);
     CHECK(fs::is_empty(folder.path()));
@@ -161,7 +161,7 @@ TEST_CASE("output that cannot be written is an error") {
 
 TEST_CASE("Ctrl-C leaves no half-written file") {
     for (int round = 0; round < 8; ++round) {
-        const TemporaryFolder folder;
+        const testing::TemporaryDirectory folder;
         const pid_t child = fork();
         REQUIRE(child >= 0);
         if (child == 0) {

@@ -13,7 +13,7 @@
 #include <stdexcept>
 
 #include "common/checks.h"
-#include "tests/temporary_folder.h"
+#include "tests/temporary_directory.h"
 
 namespace fs = std::filesystem;
 using namespace fa;
@@ -106,7 +106,7 @@ TEST_CASE("a row names implementation and problem, the document has one shape") 
 }
 
 TEST_CASE("a file is written whole, replaced whole, and nothing is left beside it") {
-    const TemporaryFolder folder;
+    const testing::TemporaryDirectory folder;
     const fs::path file = folder.path() / "results.json";
     write_file_atomically(file, "first");
     CHECK(read(file) == "first");
@@ -124,7 +124,7 @@ TEST_CASE("a file is written whole, replaced whole, and nothing is left beside i
 }
 
 TEST_CASE("a file that cannot be written leaves what was there and says why") {
-    const TemporaryFolder folder;
+    const testing::TemporaryDirectory folder;
     CHECK_THROWS_WITH_AS(write_file_atomically(folder.path() / "none" / "x.json", "text"),
                          doctest::Contains("No such file or directory"), std::runtime_error);
     fs::create_directory(folder.path() / "taken");
@@ -136,7 +136,7 @@ TEST_CASE("a file that cannot be written leaves what was there and says why") {
 }
 
 TEST_CASE("devices are written to and not replaced, links keep pointing") {
-    const TemporaryFolder folder;
+    const testing::TemporaryDirectory folder;
     write_file_atomically("/dev/null", "text");
     CHECK(fs::is_character_file("/dev/null"));
     const fs::path target = folder.path() / "target", link = folder.path() / "link";
