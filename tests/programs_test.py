@@ -51,12 +51,13 @@ class Usage(InFolder):
                 self.assert_one_line(run.stderr)
 
     def test_every_option_refuses_nonsense(self):
-        """Each option that takes a value names the fault of a value that none of them can take."""
+        """Each option that takes a value names the fault of a value that none of them can take. Only
+        --prompt takes any text."""
         help_text = self.run_program("--help").stdout
         options = [words[0].split(",")[-1] for line in help_text.splitlines()
                    if (words := line.split()) and words[0].startswith("-") and len(words) > 1
                    and words[1].split("=")[0] not in ("Print",)]
-        takes_value = [o for o in options if o not in ("--help", "--json")]
+        takes_value = [o for o in options if o not in ("--help", "--json", "--prompt")]
         self.assertIn("--seed", takes_value)
         for option in takes_value:
             with self.subTest(option=option):

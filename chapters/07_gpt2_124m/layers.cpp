@@ -60,20 +60,25 @@ void embed(const Gpt2Weights& weights, std::int64_t width, std::span<const std::
 void layer_norm(const NormWeights& norm, const float* x, std::int64_t rows, float epsilon,
                 float* out, const Arithmetic& arithmetic) {
     const auto width = static_cast<std::int64_t>(norm.gain.size());
-#pragma omp parallel for schedule(dynamic, BLOCK_TOKENS) num_threads(arithmetic.thread_count())
-    for (std::int64_t i = 0; i < rows; ++i) {
-        const ConstArrayMap in(x + i * width, width);
-        ArrayMap result(out + i * width, width);
-        // mean(x²) − mean(x)² cancels to nothing, or below, when the mean is large beside the
-        // spread. So the mean goes first. What its rounding leaves over is found and removed as
-        // well: the "corrected two-pass" of Chan, Golub and LeVeque 1983, equation 1.7.
-        result = in - in.mean();
-        const float rest = result.mean();
-        const float variance = result.square().mean() - rest * rest;
-        // NaN has to come through, and std::max(NaN, 0) depends on the order of its arguments.
-        const float deviation = std::sqrt((variance < 0 ? 0 : variance) + epsilon);
-        result = (result - rest) / deviation * array(norm.gain) + array(norm.bias);
-        round_to(arithmetic.activations, row_span(out, i, width));
+#pragma omp parallel num_threads(arithmetic.thread_count())
+    {
+        // A copy in aligned memory: where a row lies must not decide in which order Eigen adds it
+        // up.
+        Eigen::ArrayXf row(width);
+#pragma omp for schedule(dynamic, BLOCK_TOKENS)
+        for (std::int64_t i = 0; i < rows; ++i) {
+            row = ConstArrayMap(x + i * width, width);
+            // mean(x²) − mean(x)² cancels to nothing, or less, when the mean is large beside the
+            // spread. So the mean goes first, and then the mean of what is left, which is the
+            // rounding of the first (the idea of the "corrected two-pass" sum: Chan, Golub, LeVeque
+            // 1983, equation 1.7).
+            row -= row.mean();
+            row -= row.mean();
+            const float deviation = std::sqrt(row.square().mean() + epsilon);
+            ArrayMap(out + i * width, width) =
+                row / deviation * array(norm.gain) + array(norm.bias);
+            round_to(arithmetic.activations, row_span(out, i, width));
+        }
     }
 }
 // [layer_norm]

@@ -24,9 +24,6 @@ namespace fs = std::filesystem;
 /// The model that comes with the chapter.
 const fs::path TINY_GPT = FA_TINY_GPT;
 
-/// Below this size a network is evaluated in bf16, too, if nothing else is said.
-constexpr std::int64_t SMALL_NETWORK = 20'000'000;
-
 /// What the flags say, before anything is read.
 struct Flags {
     fs::path model, tokens, reference;
@@ -61,7 +58,7 @@ struct Flags {
                "--activations", activations,
                "fp32, bf16 or fp16, or several, separated by commas: the type of everything "
                "that the network computes and of its weights")
-            ->default_str("fp32, and bf16 for small networks");
+            ->default_str("fp32, and bf16 for the chapter's model");
         app.add_option("--prompt", prompt, "text to continue; empty: none")
             ->default_str("that of reference.json, if there is one");
         app.add_option("--generate", generate, "tokens to continue it by")
@@ -102,8 +99,8 @@ std::vector<const Implementation*> chosen_implementations(const std::string& nam
 }
 
 /// fp32 first: the others are compared with it.
-std::vector<DType> chosen_activations(const std::string& names, const Gpt2Config& config) {
-    if (names.empty() && config.parameters() < SMALL_NETWORK) return {DType::f32, DType::bf16};
+std::vector<DType> chosen_activations(const std::string& names, bool default_model) {
+    if (names.empty() && default_model) return {DType::f32, DType::bf16};
     std::vector<DType> chosen{DType::f32};
     for (const std::string& name : split(names)) {
         const std::optional<DType> dtype = dtype_from_name(name);
@@ -160,7 +157,7 @@ void run(Program& program, Flags flags) {
     const bool default_model = flags.model.empty();
     if (default_model) flags.model = TINY_GPT;
     const Gpt2 model = read_gpt2(flags.model);
-    const std::vector<DType> types = chosen_activations(flags.activations, model.config);
+    const std::vector<DType> types = chosen_activations(flags.activations, default_model);
 
     // What there is to compare with, and to read.
     std::optional<ReferenceLosses> beside = reference_beside(flags.model);

@@ -1,0 +1,138 @@
+/// @file
+/// ch07_gpt2_124m from outside: models and tokens of one's own, and one line for what is wrong.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "tests/gpt2_files.h"
+#include "tests/run_program.h"
+#include "tests/temporary_directory.h"
+
+using namespace fa::testing;
+
+namespace {
+
+/// A folder with a small model of bytes and a text.
+class Folder {
+  public:
+    Folder() {
+        ModelFiles files = small_model();
+        files.config["vocab_size"] = 256;
+        FileTensor& embedding = files.tensors["wte.weight"];
+        const std::vector<float> some = embedding.values;
+        embedding.shape[0] = 256;
+        embedding.values.resize(256 * 30);
+        for (std::size_t i = 0; i < embedding.values.size(); ++i)
+            embedding.values[i] = some[i % some.size()] + static_cast<float>(i / some.size());
+        files.write(directory_.path());
+        directory_.write("text.txt",
+                         "It is not the arithmetic that makes me tired. It is the road.");
+    }
+
+    /// Runs with this model and text, and more flags.
+    ProgramRun run(std::vector<std::string> flags) const {
+        std::vector<std::string> arguments{FA_CH07, "--model", directory_.path().string(),
+                                           "--tokens", path("text.txt")};
+        arguments.insert(arguments.end(), flags.begin(), flags.end());
+        return run_program(arguments);
+    }
+
+    std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
+    const TemporaryDirectory& directory() const { return directory_; }
+
+  private:
+    TemporaryDirectory directory_;
+};
+
+void check_one_line(const ProgramRun& run, int status, const std::string& part) {
+    CAPTURE(run.err);
+    CHECK(run.exit_status == status);
+    CHECK(run.err.find("ch07_gpt2_124m: ") == 0);
+    CHECK(run.err.find('\n') == run.err.size() - 1);
+    CHECK(run.err.find(part) != std::string::npos);
+}
+
+nlohmann::json read_json(const std::string& path) {
+    std::ifstream file(path);
+    return nlohmann::json::parse(file);
+}
+
+}  // namespace
+
+TEST_CASE("a model of one's own: rows, tails, chosen attentions") {
+    const Folder folder;
+    const ProgramRun run =
+        folder.run({"--json", folder.path("out.json"), "--implementations", "cpu_naive,cpu_fast",
+                    "--activations", "fp32", "--context", "16", "--batch", "3", "--prompt", "It is",
+                    "--generate", "8", "--threads", "2"});
+    CAPTURE(run.out);
+    CAPTURE(run.err);
+    REQUIRE(run.exit_status == 0);
+    CHECK(run.err.empty());
+    const nlohmann::json results = read_json(folder.path("out.json"));
+    REQUIRE(results["rows"].size() == 2);
+    for (const auto& row : results["rows"]) {
+        CHECK(row["tokens"] == 60);
+        CHECK(row["status"] == "ok");
+        CHECK(row["dtype"] == "fp32");
+        CHECK(row["device"] == "cpu");
+        CHECK(row["sequence_losses"].size() == 4);
+        CHECK(row["loss"].get<double>() > 0);
+        CHECK(row["tokens_per_s"].get<double>() > 0);
+        CHECK(row["attention_share"].get<double>() > 0);
+        CHECK(row["attention_share"].get<double>() < 1);
+    }
+    CHECK(results["rows"][0]["implementation"] == "cpu_naive");
+    CHECK(results["rows"][0]["loss_delta"] == 0.0);
+    CHECK(results["largest_scores"].size() == 2);
+    CHECK(results["continuation"]["prompt"] == "It is");
+    CHECK(results["model"]["parameters"].get<int>() > 0);
+    // Where a file lies is nobody's business.
+    CHECK(results.dump().find(folder.directory().path().string()) == std::string::npos);
+    CHECK(run.out.find("60 targets in 4 sequences") != std::string::npos);
+    CHECK(run.out.find("[It is]") != std::string::npos);
+}
+
+TEST_CASE("a reference that does not hold fails the run") {
+    const Folder folder;
+    folder.directory().write("reference.json",
+                             R"({"per_sequence_loss_f32": [1.0, 1.0], "context": 40, "targets": 60,
+                                 "tokens_file": "text.txt"})");
+    const ProgramRun run = folder.run({"--implementations", "cpu_fast"});
+    CHECK(run.exit_status == 1);
+    CHECK(run.out.find("FAIL") != std::string::npos);
+    // It is for text.txt alone.
+    folder.directory().write("other.txt", "Behind him the lamps were lit in the reading room.");
+    CHECK(folder.run({"--tokens", folder.path("other.txt")}).exit_status == 2);  // given twice
+    const ProgramRun other = run_program({FA_CH07, "--model", folder.directory().path().string(),
+                                          "--tokens", folder.path("other.txt")});
+    CHECK(other.exit_status == 0);
+}
+
+TEST_CASE("wrong usage and bad files: one line each") {
+    const Folder folder;
+    check_one_line(folder.run({"--context", "41"}), 2, "40");
+    check_one_line(folder.run({"--count", "61"}), 2, "60 targets");
+    check_one_line(folder.run({"--batch", "0"}), 2, "--batch");
+    check_one_line(folder.run({"--implementations", "gpu_magic"}), 2, "cpu_naive");
+    check_one_line(folder.run({"--activations", "fp8"}), 2, "fp8");
+    check_one_line(folder.run({"--prompt", "It is", "--generate", "36"}), 2, "40");
+    check_one_line(folder.run({"--temperature", "-1"}), 2, "--temperature");
+    check_one_line(folder.run({"--reference", folder.path("none.json")}), 1, "none.json");
+    check_one_line(run_program({FA_CH07, "--model", folder.path("none")}), 1, "config.json");
+    check_one_line(run_program({FA_CH07, "--model", folder.directory().path().string()}), 2,
+                   "--tokens");
+    const auto with_tokens = [&](const std::string& tokens) {
+        return run_program(
+            {FA_CH07, "--model", folder.directory().path().string(), "--tokens", tokens});
+    };
+    check_one_line(with_tokens(folder.path("none.txt")), 1, "none.txt");
+    check_one_line(with_tokens(folder.directory().write("one.txt", "x").string()), 2, "one token");
+    check_one_line(with_tokens(folder.directory().write("empty.txt", "").string()), 1, "empty.txt");
+
+    folder.directory().write("model.safetensors", "no such thing");
+    check_one_line(folder.run({}), 1, "model.safetensors");
+    folder.directory().write("config.json", "{\"n_layer\": 0}");
+    check_one_line(folder.run({}), 1, "n_layer");
+}
