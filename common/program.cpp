@@ -12,6 +12,9 @@
 #include <system_error>
 
 #include "common/text_table.h"
+#ifdef FA_CUDA_ENABLED
+#include "common/cuda/device.h"
+#endif
 
 namespace fa {
 namespace {
@@ -64,6 +67,15 @@ bool parse_number(std::string_view text, T& value) {
     return error == std::errc{} && stop == end;
 }
 
+/// Why --device cuda cannot be had, or empty.
+std::string why_no_cuda() {
+#ifdef FA_CUDA_ENABLED
+    return why_no_gpu();
+#else
+    return "this program was built without CUDA";
+#endif
+}
+
 }  // namespace
 
 Program::Program(std::string name, std::string description)
@@ -96,6 +108,10 @@ Program::Program(std::string name, std::string description)
         ->type_name("DEVICE");
 }
 
+Device Program::where() const {
+    return device == DeviceChoice::cpu || !why_no_cuda().empty() ? Device::cpu : Device::cuda;
+}
+
 int Program::run(int argc, const char* const* argv, const std::function<void()>& body) {
     try {
         try {
@@ -104,8 +120,9 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
             if (error.get_exit_code() == 0) return app_.exit(error);  // --help, on stdout
             throw UsageError(error.what());
         }
-        if (device == DeviceChoice::cuda)
-            throw std::runtime_error("--device cuda: this program was built without CUDA");
+        if (const std::string reason = why_no_cuda();
+            device == DeviceChoice::cuda && !reason.empty())
+            throw std::runtime_error(fmt::format("--device cuda: {}", reason));
         if (!json.empty()) check_writable_folder(json);
 
         results.context = run_context(name_, seed);

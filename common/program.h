@@ -47,9 +47,13 @@ class Program {
 
     std::uint64_t seed = 1;                         ///< --seed
     DeviceChoice device = DeviceChoice::automatic;  ///< --device auto|cpu|cuda
-    std::filesystem::path json;                     ///< --json FILE, empty: none
-    Checks checks;    ///< printed after the body; decide the exit status
-    Results results;  ///< written to --json after the body, also if a check failed
+
+    /// Where to run: what --device says, or for "auto" the GPU if there is one that can be used.
+    Device where() const;
+
+    std::filesystem::path json;  ///< --json FILE, empty: none
+    Checks checks;               ///< printed after the body; decide the exit status
+    Results results;             ///< written to --json after the body, also if a check failed
 
   private:
     CLI::App app_;

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "chapters/07_gpt2_124m/cross_entropy.h"
-
 namespace fa {
 namespace {
 
@@ -24,42 +22,52 @@ void check(const EvaluationPlan& plan, std::size_t tokens) {
                         plan.count + 1, tokens));
 }
 
+/// Calls `use(batch, length, inputs, targets)` for the batches of a plan, one after the other. A
+/// shorter last sequence goes by itself.
+template <class Use>
+void cut_into_batches(std::span<const std::int32_t> tokens, const EvaluationPlan& plan, Use&& use) {
+    const std::int64_t sequences = plan.sequences();
+    for (std::int64_t first = 0; first < sequences;) {
+        const std::int64_t length = plan.length(first);
+        std::int64_t batch = std::min(plan.batch, sequences - first);
+        if (plan.length(first + batch - 1) != length) --batch;
+        const auto offset = static_cast<std::size_t>(first * plan.context);
+        const auto count = static_cast<std::size_t>(batch * length);
+        use(batch, length, tokens.subspan(offset, count), tokens.subspan(offset + 1, count));
+        first += batch;
+    }
+}
+
 }  // namespace
 
 double for_each_batch(const Gpt2& model, const ForwardOptions& options,
                       std::span<const std::int32_t> tokens, const EvaluationPlan& plan,
                       const BatchConsumer& consume) {
     check(plan, tokens.size());
-    const std::int64_t sequences = plan.sequences();
-    Forward forward(model, options, std::min(plan.batch, sequences),
-                    std::min(plan.context, plan.count));
-    for (std::int64_t first = 0; first < sequences;) {
-        const std::int64_t length = plan.length(first);
-        std::int64_t batch = std::min(plan.batch, sequences - first);
-        if (plan.length(first + batch - 1) != length) --batch;  // the shorter one goes by itself
-        const auto offset = static_cast<std::size_t>(first * plan.context);
-        const auto count = static_cast<std::size_t>(batch * length);
-        const std::span<const float> hidden = forward.run(tokens.subspan(offset, count), batch);
-        consume(batch, length, hidden, tokens.subspan(offset + 1, count));
-        first += batch;
-    }
+    Forward forward(model, options, plan.most_sequences(), plan.longest());
+    cut_into_batches(
+        tokens, plan,
+        [&](std::int64_t batch, std::int64_t length, std::span<const std::int32_t> inputs,
+            std::span<const std::int32_t> targets) {
+            consume(batch, length, forward.run(inputs, batch), targets);
+        });
     return forward.attention_seconds();
 }
 
-Evaluation evaluate(const Gpt2& model, const ForwardOptions& options,
-                    std::span<const std::int32_t> tokens, const EvaluationPlan& plan,
-                    const std::function<void(std::int64_t)>& advance) {
-    const Arithmetic arithmetic{options.activations, options.threads};
+Evaluation evaluate(Gpt2Runner& runner, std::span<const std::int32_t> tokens,
+                    const EvaluationPlan& plan, const std::function<void(std::int64_t)>& advance) {
+    check(plan, tokens.size());
     std::vector<double> losses;
     Evaluation result;
     double sum = 0;
+    const double attention_before = runner.attention_seconds();
     const auto start = std::chrono::steady_clock::now();
-    result.attention_seconds = for_each_batch(
-        model, options, tokens, plan,
-        [&](std::int64_t batch, std::int64_t length, std::span<const float> hidden,
+    cut_into_batches(
+        tokens, plan,
+        [&](std::int64_t batch, std::int64_t length, std::span<const std::int32_t> inputs,
             std::span<const std::int32_t> targets) {
             losses.resize(targets.size());
-            cross_entropy(model, hidden, targets, arithmetic, losses);
+            runner.losses(inputs, batch, targets, losses);
             for (std::int64_t i = 0; i < batch; ++i) {
                 const auto begin = losses.begin() + i * length;
                 const double total = std::accumulate(begin, begin + length, 0.0);
@@ -70,8 +78,18 @@ Evaluation evaluate(const Gpt2& model, const ForwardOptions& options,
         });
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.attention_seconds = runner.attention_seconds() - attention_before;
     result.loss = sum / static_cast<double>(plan.count);
     return result;
+}
+
+Evaluation evaluate(const Gpt2& model, const ForwardOptions& options,
+                    std::span<const std::int32_t> tokens, const EvaluationPlan& plan,
+                    const std::function<void(std::int64_t)>& advance) {
+    check(plan, tokens.size());
+    const auto runner =
+        make_runner(model, options, plan.most_sequences(), plan.longest(), Forward::Cache::none);
+    return evaluate(*runner, tokens, plan, advance);
 }
 
 }  // namespace fa

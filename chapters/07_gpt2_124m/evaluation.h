@@ -2,12 +2,13 @@
 /// @file
 /// The loss of a network on a run of tokens, in bounded memory.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "chapters/07_gpt2_124m/gpt2_model.h"
+#include "chapters/07_gpt2_124m/gpt2_runner.h"
 
 namespace fa {
 
@@ -22,6 +23,10 @@ struct EvaluationPlan {
     std::int64_t length(std::int64_t i) const {
         return i + 1 < sequences() ? context : count - i * context;
     }
+    /// Tokens of the longest sequence, and most sequences in one pass: what a runner must have room
+    /// for.
+    std::int64_t longest() const { return std::min(context, count); }
+    std::int64_t most_sequences() const { return std::min(batch, sequences()); }
 };
 
 /// What came out.
@@ -47,10 +52,15 @@ double for_each_batch(const Gpt2& model, const ForwardOptions& options,
                       std::span<const std::int32_t> tokens, const EvaluationPlan& plan,
                       const BatchConsumer& consume);
 
-/// The loss over the targets of a plan. A shorter last sequence counts by its tokens, so the mean
-/// is over targets, whatever context and batch are.
+/// The loss over the targets of a plan, by a runner with room for it. A shorter last sequence
+/// counts by its tokens, so the mean is over targets, whatever context and batch are.
 /// @param advance called with the number of sequences just done; may be empty
 /// @throws as for_each_batch()
+Evaluation evaluate(Gpt2Runner& runner, std::span<const std::int32_t> tokens,
+                    const EvaluationPlan& plan,
+                    const std::function<void(std::int64_t)>& advance = {});
+
+/// The same with a runner made for it.
 Evaluation evaluate(const Gpt2& model, const ForwardOptions& options,
                     std::span<const std::int32_t> tokens, const EvaluationPlan& plan,
                     const std::function<void(std::int64_t)>& advance = {});

@@ -13,10 +13,15 @@ Run Experiment::run(const Gpt2& model, const Implementation& implementation, DTy
     run.activations = activations;
     const ForwardOptions with = options(implementation, activations);
     try {
+        const auto runner =
+            make_runner(model, with, plan.most_sequences(), plan.longest(), Forward::Cache::none);
+        // On a GPU the first full pass chooses algorithms and takes workspaces.
         EvaluationPlan warm_up = plan;
-        warm_up.count = std::min(plan.count, plan.context);
-        evaluate(model, with, tokens, warm_up);
-        run.evaluation = evaluate(model, with, tokens, plan, advance);
+        warm_up.count = std::min(
+            plan.count,
+            (implementation.device == Device::cuda ? plan.most_sequences() : 1) * plan.context);
+        evaluate(*runner, tokens, warm_up);
+        run.evaluation = evaluate(*runner, tokens, plan, advance);
         if (!prompt.empty())
             run.continuation = generate(model, with, prompt, generate_count, sampling);
     } catch (const Unsupported& refusal) {
@@ -26,7 +31,8 @@ Run Experiment::run(const Gpt2& model, const Implementation& implementation, DTy
 }
 
 bool has_bf16_scores(const Implementation& implementation) {
-    return implementation.name == CPU_NAIVE_BF16_SCORES.name;
+    return implementation.name == CPU_NAIVE_BF16_SCORES.name ||
+           implementation.name == "cuda_naive_16bit_scores";
 }
 
 const Run* baseline_of(const std::vector<Run>& runs, DType activations) {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "chapters/07_gpt2_124m/cross_entropy.h"
+#include "chapters/07_gpt2_124m/gpt2_runner.h"
 #include "common/random.h"
 
 namespace fa {
@@ -68,16 +68,13 @@ std::vector<std::int32_t> generate(const Gpt2& model, const ForwardOptions& opti
         throw std::invalid_argument(fmt::format("generation: temperature {}, top_k {}",
                                                 sampling.temperature, sampling.top_k));
 
-    const Arithmetic arithmetic{options.activations, options.threads};
-    const auto width = static_cast<std::size_t>(model.config.width);
-    Forward forward(model, options, 1, length + count, Forward::Cache::keep);
+    const auto runner = make_runner(model, options, 1, length + count, Forward::Cache::keep);
     Random random(sampling.seed);
     std::vector<float> next(static_cast<std::size_t>(model.config.vocabulary));
     std::vector<std::int32_t> generated;
     std::span<const std::int32_t> input = prompt;
     while (static_cast<std::int64_t>(generated.size()) < count) {
-        const std::span<const float> hidden = forward.run(input);
-        logits(model, hidden.last(width), arithmetic, next);
+        runner->next_logits(input, next);
         generated.push_back(choose(next, sampling, random));
         input = std::span<const std::int32_t>(generated).last(1);
     }

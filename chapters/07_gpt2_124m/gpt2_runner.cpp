@@ -41,7 +41,7 @@ std::unique_ptr<Gpt2Runner> make_runner(const Gpt2& model, const ForwardOptions&
                                         std::int64_t batch, std::int64_t max_length,
                                         Forward::Cache cache) {
     if (options.attention && options.attention->device == Device::cuda) {
-#ifdef FA_CUDA
+#ifdef FA_CUDA_ENABLED
         return make_cuda_runner(model, options, batch, max_length, cache);
 #else
         throw std::invalid_argument(

@@ -53,7 +53,7 @@ struct Flags {
             ->check(CLI::Range(0, 4096));
         app.add_option("--implementations", implementations,
                        "attentions to run, by name, separated by commas")
-            ->default_str("all that run on the CPU");
+            ->default_str("all that run on the device");
         app.add_option(
                "--activations", activations,
                "fp32, bf16 or fp16, or several, separated by commas: the type of everything "
@@ -81,19 +81,20 @@ std::vector<std::string> split(const std::string& text) {
     return pieces;
 }
 
-std::vector<const Implementation*> chosen_implementations(const std::string& names) {
+std::vector<const Implementation*> chosen_implementations(const std::string& names, Device device) {
     std::vector<const Implementation*> chosen;
     if (names.empty())
         for (const Implementation& implementation : all_implementations())
-            if (implementation.device == Device::cpu) chosen.push_back(&implementation);
+            if (implementation.device == device) chosen.push_back(&implementation);
     for (const std::string& name : split(names)) {
         try {
             chosen.push_back(&implementation_named(name));
         } catch (const std::invalid_argument& error) {
             throw UsageError(fmt::format("--implementations: {}", error.what()));
         }
-        if (chosen.back()->device != Device::cpu)
-            throw UsageError(fmt::format("--implementations: {} does not run on the CPU", name));
+        if (chosen.back()->device != device)
+            throw UsageError(fmt::format("--implementations: {} does not run on device {}", name,
+                                         name_of(device)));
     }
     return chosen;
 }
@@ -153,7 +154,7 @@ std::vector<std::int32_t> encode_prompt(const Flags& flags, const std::string& p
 
 void run(Program& program, Flags flags) {
     const std::vector<const Implementation*> implementations =
-        chosen_implementations(flags.implementations);
+        chosen_implementations(flags.implementations, program.where());
     const bool default_model = flags.model.empty();
     if (default_model) flags.model = TINY_GPT;
     const Gpt2 model = read_gpt2(flags.model);
@@ -208,6 +209,10 @@ void run(Program& program, Flags flags) {
     const Run& baseline = *baseline_of(runs, DType::f32);
     const double fp32_loss = baseline.evaluation.loss;
 
+    // What is looked at besides the losses is computed on the CPU.
+    const Implementation& looked_at = baseline.implementation->device == Device::cpu
+                                          ? *baseline.implementation
+                                          : implementation_named("cpu_fast");
     const double rate = measure_matrix_rate(model, {.threads = experiment.threads}, program.seed);
     print_matrix_time(model.config, experiment.plan, baseline, rate);
 
@@ -216,13 +221,13 @@ void run(Program& program, Flags flags) {
         EvaluationPlan plan = experiment.plan;
         plan.count = std::min(plan.count, flags.stats * plan.context);
         Progress progress("largest scores", plan.sequences());
-        largest = largest_scores(model, experiment.options(*baseline.implementation, DType::f32),
-                                 experiment.tokens, plan,
-                                 [&](std::int64_t done) { progress.advance(done); });
+        largest =
+            largest_scores(model, experiment.options(looked_at, DType::f32), experiment.tokens,
+                           plan, [&](std::int64_t done) { progress.advance(done); });
         print_largest_scores(largest, plan.sequences());
     }
     const std::vector<SummationRow> summations =
-        compare_summations(model, experiment, *baseline.implementation, program.seed);
+        compare_summations(model, experiment, looked_at, program.seed);
     print_summations(summations);
     if (tokenizer && !baseline.continuation.empty())
         print_continuation(prompt, baseline, *tokenizer);
