@@ -106,6 +106,47 @@ TEST_CASE("exp: continuous where the power of two changes") {
     }
 }
 
+/// 2^x of one number, from a vector whose other lanes hold something else.
+float exp2_of(float x) {
+    Floats lanes = simd::broadcast(-1.0f);
+    lanes[0] = x;
+    return simd::exp2(lanes)[0];
+}
+
+TEST_CASE("exp2: the values that must be exact") {
+    // Powers of two, up to 2^127 and down to 2^-125.
+    for (int n = -125; n <= 127; ++n) CHECK(exp2_of(static_cast<float>(n)) == std::ldexp(1.0f, n));
+    CHECK(exp2_of(-0.0f) == 1.0f);
+    CHECK(exp2_of(std::numeric_limits<float>::denorm_min()) == 1.0f);
+    CHECK(exp2_of(-INFINITE) == 0.0f);
+    CHECK(!std::signbit(exp2_of(-INFINITE)));
+    for (const float x : {-125.51f, -126.0f, -126.5f, -150.0f, -1e4f, -3e38f})
+        CHECK(exp2_of(x) == 0.0f);
+    CHECK(std::isnan(exp2_of(NOT_A_NUMBER)));
+    CHECK(std::isnan(exp2_of(-NOT_A_NUMBER)));
+}
+
+TEST_CASE("exp2: error over the whole range, never subnormal") {
+    double worst = 0;
+    float worst_at = 0;
+    const auto look_at = [&](float x) {
+        const double got = double{exp2_of(x)}, want = std::exp2(double{x});
+        REQUIRE((got == 0 || got >= double{std::numeric_limits<float>::min()}));
+        if (x < -125.5f) return;
+        const double error = std::abs(got - want) / want;
+        if (!(error <= worst)) worst = error, worst_at = x;
+    };
+    // Every 499th float from −0 down to −127, and from 0 up to 127.
+    const auto lowest = std::bit_cast<std::uint32_t>(-127.0f);
+    for (auto bits = std::bit_cast<std::uint32_t>(-0.0f); bits <= lowest; bits += 499)
+        look_at(std::bit_cast<float>(bits));
+    const auto highest = std::bit_cast<std::uint32_t>(127.0f);
+    for (std::uint32_t bits = 0; bits <= highest; bits += 499) look_at(std::bit_cast<float>(bits));
+    CAPTURE(worst_at);
+    CHECK(worst <= 2.3e-7);
+    CHECK(worst >= 1e-7);  // the bound says something
+}
+
 TEST_CASE("larger: NaN gives way") {
     const Floats nan = simd::broadcast(NOT_A_NUMBER), one = simd::broadcast(1.0f);
     CHECK(simd::larger(nan, one)[0] == 1.0f);

@@ -2,10 +2,10 @@
 /// @file
 /// The arithmetic of the fast attention: one block of queries against one block of keys, in vector
 /// registers. Matrices stand transposed, queries fastest: the lanes of a register are LANES
-/// neighbouring queries, and ROW_VECTORS registers hold the whole block. Included by
-/// fast_attention.cpp only.
+/// neighbouring queries, and ROW_VECTORS registers hold the whole block.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -132,24 +132,54 @@ inline void scores(const float* q_t, Fp32Rows k, std::int64_t dim, const Visibil
 /// The online softmax state of one query block.
 struct State {
     Rows m;  ///< running maximum
-    Rows l;  ///< running sum of exp(s − m)
+    Rows l;  ///< running sum of the weights
 };
+
+// [weights]
+/// How scores become softmax weights: exp(s − m), the scale already in Q. The fast attention takes
+/// it as a parameter, since chapter 5 has another way.
+class ExpWeights {
+  public:
+    explicit ExpWeights(float scale) : scale_(scale) {}
+
+    /// What Q is multiplied by when it is loaded.
+    float query_factor() const { return scale_; }
+
+    /// What is subtracted from the scores of a row. No finite score yet: 0, not −∞, so that
+    /// exp(−∞ − m) is 0 and not NaN.
+    struct Shift {
+        Floats m;
+    };
+    Shift shift(Floats maximum) const { return {maximum == MINUS_INFINITY ? Floats{} : maximum}; }
+    Floats weight(Floats score, Shift shift) const {
+        return simd::exp_nonpositive(score - shift.m);
+    }
+    /// By how much everything summed before must shrink.
+    Floats correction(Floats old_maximum, Shift shift) const { return weight(old_maximum, shift); }
+
+    /// log Σ exp(score) of a row, from its maximum and the sum of its weights.
+    float lse(float m, float l) const { return m + std::log(l); }
+
+  private:
+    float scale_;
+};
+// [weights]
 
 // [softmax]
 /// Turns the block's Sᵀ into Pᵀ in place and moves the state on.
-/// @return by how much everything summed before must shrink: exp(m_old − m_new)
-inline void softmax_block(float* s_t, const Visibility& visible, const Rows& block_maximum,
-                          State& state, Rows& correction) {
+/// @return by how much everything summed before must shrink, in `correction`
+template <class Weights>
+void softmax_block(const Weights& weights, float* s_t, const Visibility& visible,
+                   const Rows& block_maximum, State& state, Rows& correction) {
     FA_UNROLL
     for (int r = 0; r < ROW_VECTORS; ++r) {
         const Floats m_new = simd::larger(block_maximum[r], state.m[r]);
-        // No finite score yet: subtract 0, not −∞, so that exp(−∞ − m) is 0 and not NaN.
-        const Floats shift = m_new == MINUS_INFINITY ? Floats{} : m_new;
-        correction[r] = simd::exp_nonpositive(state.m[r] - shift);
+        const auto shift = weights.shift(m_new);
+        correction[r] = weights.correction(state.m[r], shift);
         Floats sum = {};
         for (std::int64_t j = 0; j < visible.seen[r]; ++j) {
             float* s = s_t + j * BLOCK_Q + r * LANES;
-            const Floats p = simd::exp_nonpositive(simd::load(s) - shift);
+            const Floats p = weights.weight(simd::load(s), shift);
             simd::store(s, p);
             sum += p;
         }

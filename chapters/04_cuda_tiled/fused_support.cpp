@@ -4,31 +4,9 @@
 
 #include <limits>
 
-#include "chapters/04_cuda_tiled/fused_kernels.h"
-
 namespace fa {
-namespace {
 
-template <FusedStep STEP>
-std::string why_unsupported(const AttentionProblem& p, std::size_t shared_limit) {
-    constexpr std::int64_t GRID_LIMIT = std::numeric_limits<int>::max();
-    std::string reason;
-    std::size_t need = 0;
-    const bool fits = with_fused_config<STEP>(p.head_dim, shared_limit, need, [&]<class Config>() {
-        if (block_count<Config>(p) > GRID_LIMIT)
-            reason = fmt::format("{} thread blocks, a grid has at most {}", block_count<Config>(p),
-                                 GRID_LIMIT);
-    });
-    return fits ? reason
-                : fmt::format(
-                      "head_dim {} needs {} bytes of shared memory per block, the device has {}",
-                      p.head_dim, need, shared_limit);
-}
-
-}  // namespace
-
-std::string fused_why_unsupported(FusedStep step, const AttentionProblem& p,
-                                  std::size_t shared_limit) {
+std::string fused_sizes_why_unsupported(const AttentionProblem& p) {
     // Lengths are 32-bit in the kernels; leave room for the padding of the last block and tile.
     constexpr std::int64_t LENGTH_LIMIT = std::numeric_limits<int>::max() - 1024;
     if (p.head_dim > MAX_FUSED_HEAD_DIM)
@@ -37,8 +15,19 @@ std::string fused_why_unsupported(FusedStep step, const AttentionProblem& p,
     if (p.len_q > LENGTH_LIMIT || p.len_kv > LENGTH_LIMIT)
         return fmt::format("lengths {} and {}, at most {} is possible", p.len_q, p.len_kv,
                            LENGTH_LIMIT);
-    return step == FusedStep::tiled ? why_unsupported<FusedStep::tiled>(p, shared_limit)
-                                    : why_unsupported<FusedStep::register_tiled>(p, shared_limit);
+    return {};
+}
+
+std::string fused_launch_why_unsupported(const AttentionProblem& p, std::int64_t blocks,
+                                         std::size_t missing, std::size_t shared_limit) {
+    constexpr std::int64_t GRID_LIMIT = std::numeric_limits<int>::max();
+    if (missing > 0)
+        return fmt::format(
+            "head_dim {} needs {} bytes of shared memory per block, the device has {}", p.head_dim,
+            missing, shared_limit);
+    if (blocks > GRID_LIMIT)
+        return fmt::format("{} thread blocks, a grid has at most {}", blocks, GRID_LIMIT);
+    return {};
 }
 
 bool rows_are_wide(const AttentionProblem& p, const AttentionTensors& t) {

@@ -3,51 +3,9 @@
 /// The fused kernel with register tiles: a thread computes a small rectangle of S and of O, so that
 /// a value read from shared memory is used several times. The idea is that of every fast SGEMM.
 
-#include "chapters/04_cuda_tiled/arguments.h"
-#include "chapters/04_cuda_tiled/load_tile.h"
+#include "chapters/04_cuda_tiled/block_tiles.h"
 
 namespace fa::inline FA_KERNEL_NAMESPACE {
-
-/// Sizes of the register-tiled kernel: THREADS_Y × THREADS_X threads; a thread owns ROWS queries
-/// and, of them, KEYS columns of S and CHANNELS columns of O.
-/// @tparam PADDED false shows what the padding is good for
-template <int HEAD_DIM_, int BLOCK_M_, int BLOCK_N_, int THREADS_Y_, int THREADS_X_,
-          bool PADDED = true>
-struct RegisterTiledConfig {
-    static constexpr int HEAD_DIM = HEAD_DIM_, BLOCK_M = BLOCK_M_, BLOCK_N = BLOCK_N_;
-    static constexpr int THREADS_Y = THREADS_Y_, THREADS_X = THREADS_X_;
-    static constexpr int THREADS = THREADS_Y * THREADS_X;
-    static constexpr int ROWS = BLOCK_M / THREADS_Y;
-    static constexpr int KEYS = BLOCK_N / THREADS_X;
-    static constexpr int CHANNELS = HEAD_DIM / THREADS_X;
-    // Shared rows are read four floats at a time. Four floats of padding move each row on by one
-    // 16-byte slot, so that eight threads reading eight rows meet eight different slots. P is
-    // written a float at a time, THREADS_X of each row of a warp side by side.
-    static constexpr int STRIDE = HEAD_DIM + (PADDED ? 4 : 0);
-    static constexpr int P_STRIDE = PADDED ? padded_stride(BLOCK_N, THREADS_X) : BLOCK_N;
-    static constexpr int Q_FLOATS = BLOCK_M * STRIDE, KV_FLOATS = BLOCK_N * STRIDE;
-    static constexpr std::size_t SHARED_BYTES =
-        sizeof(float) * (Q_FLOATS + 2 * KV_FLOATS + BLOCK_M * P_STRIDE);
-
-    static_assert(BLOCK_M % THREADS_Y == 0 && BLOCK_N % THREADS_X == 0);
-    static_assert(CHANNELS % 4 == 0 && BLOCK_N % 4 == 0 && HEAD_DIM % 4 == 0);
-    static_assert((THREADS_X == 8 || THREADS_X == 16) && THREADS % 32 == 0);
-};
-
-/// The threads of one row of the thread grid are neighbours in a warp: a row's maximum or sum is a
-/// few shuffles away.
-template <int THREADS_X>
-__device__ __forceinline__ float row_maximum(float x) {
-#pragma unroll
-    for (unsigned mask = 1; mask < THREADS_X; mask *= 2) x = fmaxf(x, shuffle_xor(x, mask));
-    return x;
-}
-template <int THREADS_X>
-__device__ __forceinline__ float row_sum(float x) {
-#pragma unroll
-    for (unsigned mask = 1; mask < THREADS_X; mask *= 2) x += shuffle_xor(x, mask);
-    return x;
-}
 
 /// One tile: S, mask (if MASKED), online softmax, P·V. Rows of the thread are ty + THREADS_Y·i, its
 /// keys tx + THREADS_X·j, its channels 4·tx + 4·THREADS_X·g + e: neighbouring threads have
@@ -56,13 +14,13 @@ __device__ __forceinline__ float row_sum(float x) {
 /// MASKED
 template <class Config, bool MASKED>
 __device__ __forceinline__ void register_tile_step(
-    SharedPointer<float> Q_smem, SharedPointer<float> K_smem, SharedPointer<float> V_smem,
-    SharedPointer<float> P_smem, int ty, int tx, const int (&visible)[Config::ROWS],
+    const BlockTiles<Config>& tiles, int ty, int tx, const int (&visible)[Config::ROWS],
     float (&m)[Config::ROWS], float (&l)[Config::ROWS],
     float (&O_regs)[Config::ROWS][Config::CHANNELS]) {
     constexpr int ROWS = Config::ROWS, KEYS = Config::KEYS, CHANNELS = Config::CHANNELS;
     constexpr int STRIDE = Config::STRIDE, P_STRIDE = Config::P_STRIDE;
     constexpr int TX = Config::THREADS_X, TY = Config::THREADS_Y;
+    const auto& [Q_smem, K_smem, V_smem, P_smem] = tiles;
 
     // [scores]
     // S = scale·Q·Kᵀ: four channels at a time, KEYS + ROWS loads for 4·KEYS·ROWS multiply-adds
@@ -137,47 +95,28 @@ __device__ __forceinline__ void register_tile_step(
     // [weighted-sum]
 }
 
+// [kernel]
 /// Grid: query blocks × heads × batch in x. Block: THREADS. Shared memory: SHARED_BYTES.
 template <class Config, class T>
 __global__ void __launch_bounds__(Config::THREADS)
     register_tiled_attention(const KernelArguments<T> a) {
-    constexpr int HEAD_DIM = Config::HEAD_DIM, BLOCK_M = Config::BLOCK_M, BLOCK_N = Config::BLOCK_N;
-    constexpr int STRIDE = Config::STRIDE, THREADS = Config::THREADS, ROWS = Config::ROWS;
-    constexpr int TX = Config::THREADS_X, TY = Config::THREADS_Y, CHANNELS = Config::CHANNELS;
+    constexpr int BLOCK_M = Config::BLOCK_M, BLOCK_N = Config::BLOCK_N, ROWS = Config::ROWS;
+    constexpr int TX = Config::THREADS_X, TY = Config::THREADS_Y;
 
-    const SharedPointer<float> Q_smem = shared_array<float>(0, Config::Q_FLOATS);
-    const SharedPointer<float> K_smem =
-        shared_array<float>(sizeof(float) * Config::Q_FLOATS, Config::KV_FLOATS);
-    const SharedPointer<float> V_smem = shared_array<float>(
-        sizeof(float) * (Config::Q_FLOATS + Config::KV_FLOATS), Config::KV_FLOATS);
-    const SharedPointer<float> P_smem = shared_array<float>(
-        sizeof(float) * (Config::Q_FLOATS + 2 * Config::KV_FLOATS), BLOCK_M * Config::P_STRIDE);
-
+    const BlockTiles<Config> tiles;
     const BlockPosition at(a, blockIdx.x, BLOCK_M);
     const int tx = static_cast<int>(threadIdx.x) % TX, ty = static_cast<int>(threadIdx.x) / TX;
     const int rows = min(BLOCK_M, a.len_q - at.first_q);
 
-    load_tile<BLOCK_M, HEAD_DIM, STRIDE, THREADS, T>(
-        a.q + (at.batch * a.q_strides.batch + at.head_q * a.q_strides.head +
-               at.first_q * a.q_strides.token),
-        a.q_strides.token, rows, a.head_dim, a.wide, a.scale, Q_smem);
-
-    float O_regs[ROWS][CHANNELS] = {};
+    tiles.load_queries(a, at, a.scale);
+    float O_regs[ROWS][Config::CHANNELS] = {};
     float m[ROWS], l[ROWS];
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) m[i] = minus_infinity(), l[i] = 0.0f;
 
     const auto load_keys = [&](int first_kv) {
         __syncthreads();  // nobody reads the last K and V any more (and all have written Q, first)
-        const int keys = min(BLOCK_N, a.len_kv - first_kv);
-        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, T>(
-            a.k + (at.batch * a.k_strides.batch + at.head_kv * a.k_strides.head +
-                   first_kv * a.k_strides.token),
-            a.k_strides.token, keys, a.head_dim, a.wide, 1.0f, K_smem);
-        load_tile<BLOCK_N, HEAD_DIM, STRIDE, THREADS, T>(
-            a.v + (at.batch * a.v_strides.batch + at.head_kv * a.v_strides.head +
-                   first_kv * a.v_strides.token),
-            a.v_strides.token, keys, a.head_dim, a.wide, 1.0f, V_smem);
+        tiles.load_keys(a, at, first_kv);
         __syncthreads();  // K, V and Q are complete
     };
 
@@ -189,16 +128,14 @@ __global__ void __launch_bounds__(Config::THREADS)
     int first_kv = 0;
     for (; first_kv < unmasked; first_kv += BLOCK_N) {
         load_keys(first_kv);
-        register_tile_step<Config, false>(Q_smem, K_smem, V_smem, P_smem, ty, tx, visible, m, l,
-                                          O_regs);
+        register_tile_step<Config, false>(tiles, ty, tx, visible, m, l, O_regs);
     }
     for (; first_kv < block_keys; first_kv += BLOCK_N) {
         load_keys(first_kv);
 #pragma unroll
         for (int i = 0; i < ROWS; ++i)
             visible[i] = a.visible_keys(min(at.first_q + ty + TY * i, a.len_q - 1)) - first_kv;
-        register_tile_step<Config, true>(Q_smem, K_smem, V_smem, P_smem, ty, tx, visible, m, l,
-                                         O_regs);
+        register_tile_step<Config, true>(tiles, ty, tx, visible, m, l, O_regs);
     }
 
 #pragma unroll
@@ -206,30 +143,11 @@ __global__ void __launch_bounds__(Config::THREADS)
         l[i] = row_sum<TX>(l[i]);
         const int row = ty + TY * i;
         if (row >= rows) continue;
-        const GlobalPointer<T> o =
-            a.o + (at.batch * a.o_strides.batch + at.head_q * a.o_strides.head +
-                   (at.first_q + row) * a.o_strides.token);
-        const bool empty = l[i] == 0.0f;  // no visible key: O = 0
-        const float inverse = 1.0f / l[i];
-#pragma unroll
-        for (int g = 0; g < CHANNELS / 4; ++g) {
-            const int c = 4 * tx + 4 * TX * g;
-            Packed<T, 4> out;
-#pragma unroll
-            for (int e = 0; e < 4; ++e)
-                out[e] = from_float<T>(empty ? 0.0f : O_regs[i][4 * g + e] * inverse);
-            if (a.wide && c < a.head_dim) {
-                store_packed(o + c, out);
-            } else {
-#pragma unroll
-                for (int e = 0; e < 4; ++e)
-                    if (c + e < a.head_dim) o[c + e] = out[e];
-            }
-        }
-        if (a.lse && tx == 0)
-            a.lse[at.batch * a.lse_stride_batch + at.head_q * a.lse_stride_head + at.first_q +
-                  row] = empty ? minus_infinity() : m[i] + logf(l[i]);
+        store_output<Config>(a, at, row, tx, O_regs[i], l[i]);
+        if (tx == 0)  // one thread of the row; no visible key gives −∞
+            store_lse(a, at, row, l[i] == 0.0f ? minus_infinity() : m[i] + logf(l[i]));
     }
 }
+// [kernel]
 
 }  // namespace fa::inline FA_KERNEL_NAMESPACE

@@ -1,0 +1,22 @@
+#pragma once
+/// @file
+/// What a kernel needs of a multiprocessor.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace fa {
+
+/// Resources of a kernel for a problem, as the driver reports them.
+struct KernelResources {
+    std::int64_t blocks = 0;  ///< blocks launched
+    int block_m = 0, block_n = 0;
+    int threads = 0;
+    std::size_t shared_bytes = 0;  ///< per block
+    int registers = 0;             ///< per thread
+    std::size_t local_bytes = 0;   ///< per thread: spilled registers and the stack
+    int blocks_per_multiprocessor = 0;
+    double occupancy = 0;  ///< resident warps over the most possible
+};
+
+}  // namespace fa
