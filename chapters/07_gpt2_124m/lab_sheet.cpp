@@ -45,13 +45,19 @@ void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
                            AGREEMENT_BOUND);
 }
 
-void check_16_bit_losses(const std::vector<Run>& runs, double fp32_loss, Checks& checks) {
-    for (const Run* run : select(runs, false, false))
-        checks.at_most(label(*run, "loss - loss in fp32"),
-                       std::abs(run->evaluation.loss - fp32_loss), SIXTEEN_BIT_BOUND);
+double sixteen_bit_bound(const EvaluationPlan& plan) {
+    const double fewer = static_cast<double>(SIXTEEN_BIT_TARGETS) / static_cast<double>(plan.count);
+    return SIXTEEN_BIT_BOUND * std::sqrt(std::max(1.0, fewer));
 }
 
-void check_bf16_scores(const std::vector<Run>& runs, double fp32_loss,
+void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
+                         Checks& checks) {
+    for (const Run* run : select(runs, false, false))
+        checks.at_most(label(*run, "loss - loss in fp32"),
+                       std::abs(run->evaluation.loss - fp32_loss), sixteen_bit_bound(plan));
+}
+
+void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
                        const std::vector<double>& largest, Checks& checks) {
     if (largest.empty()) return;
     const double score = *std::max_element(largest.begin(), largest.end());
@@ -61,7 +67,7 @@ void check_bf16_scores(const std::vector<Run>& runs, double fp32_loss,
             checks.at_least(label(*run, fmt::format("loss moves: scores reach {:.0f}, where bf16 "
                                                     "steps by {:g}",
                                                     score, bf16_step(score))),
-                            std::abs(run->evaluation.loss - fp32_loss), SIXTEEN_BIT_BOUND);
+                            std::abs(run->evaluation.loss - fp32_loss), sixteen_bit_bound(plan));
 }
 
 void check_continuations(const std::vector<Run>& runs, const std::vector<std::int32_t>& expected,

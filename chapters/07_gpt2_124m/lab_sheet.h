@@ -16,8 +16,14 @@ namespace fa {
 constexpr double REFERENCE_BOUND = 1e-4;
 /// Largest distance of two fp32 losses of our own: the same sums in another order.
 constexpr double AGREEMENT_BOUND = 1e-5;
-/// Largest distance from the fp32 loss with 16-bit activations, if scores stay in fp32.
+/// Largest distance from the fp32 loss with 16-bit activations, if scores stay in fp32 and there
+/// are at least SIXTEEN_BIT_TARGETS targets. The rounding errors of single targets average out:
+/// over fewer, n, the bound grows as 1/√n.
 constexpr double SIXTEEN_BIT_BOUND = 5e-4;
+constexpr std::int64_t SIXTEEN_BIT_TARGETS = 16384;
+double sixteen_bit_bound(const EvaluationPlan& plan);
+/// Largest error of a log-sum-exp summed in blocks.
+constexpr double SUMMATION_BOUND = 1e-6;
 /// Scores rounded to steps of this size are wrong by a factor of up to e: that must show.
 constexpr double COARSE_STEP = 2;
 
@@ -26,12 +32,13 @@ void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
                        const std::optional<ReferenceLosses>& reference, Checks& checks);
 
 /// 16-bit activations: fp32 scores keep the fp32 loss.
-void check_16_bit_losses(const std::vector<Run>& runs, double fp32_loss, Checks& checks);
+void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
+                         Checks& checks);
 
 /// Scores in bf16 move the loss by more than what 16-bit activations are allowed, if the largest
 /// score is so large that bf16 is coarse there. Where it is not, nothing is claimed.
 /// @param largest largest score of each layer, empty if not measured
-void check_bf16_scores(const std::vector<Run>& runs, double fp32_loss,
+void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
                        const std::vector<double>& largest, Checks& checks);
 
 /// fp32: every attention with fp32 scores continues the prompt the same way, and as the reference

@@ -59,22 +59,22 @@ void print_setting(const std::string& model_name, const Gpt2Config& config,
                config.context, config.vocabulary);
     fmt::print("         {} parameters, {} in fp32\n",
                human_count(static_cast<double>(config.parameters())), floats(config.parameters()));
-    fmt::print("Tokens   {}: {} targets in {} sequences of {}, {} at a time, {} threads\n",
-               tokens_name, plan.count, plan.sequences(), plan.context, plan.batch,
-               Arithmetic{.threads = experiment.threads}.thread_count());
+    fmt::print("Tokens   {}: {} targets in {} sequences of {}, {} at a time\n", tokens_name,
+               plan.count, plan.sequences(), plan.context, plan.batch);
     fmt::print("Memory   activations of a pass {}; all logits at once would be {}\n",
                floats(rows * (5 * config.width + config.inner)),
                floats(plan.count * config.vocabulary));
 }
 
-void print_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, DType activations,
+void print_losses(const std::vector<Run>& runs, const Experiment& experiment, DType activations,
                   double fp32_loss) {
+    const EvaluationPlan& plan = experiment.plan;
+    const int threads = Arithmetic{.threads = experiment.threads}.thread_count();
     const Run* const baseline = baseline_of(runs, activations);
     if (!baseline) return;
-    print_heading(
-        fmt::format("The loss with each attention, activations in {}", name_of(activations)));
+    print_heading(fmt::format("Loss and time measured, activations in {}", name_of(activations)));
     TextTable table({"attention", "loss", "- fp32 naive", "tokens/s", "seconds", "in attention",
-                     "share", "attention", "whole by Amdahl", "measured"});
+                     "share", "attention", "whole by Amdahl", "whole"});
     for (const Run& run : runs) {
         if (run.activations != activations || !run.unsupported.empty()) continue;
         const Evaluation& e = run.evaluation;
@@ -91,13 +91,13 @@ void print_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, DTyp
     for (const Run& run : runs)
         if (run.activations == activations && !run.unsupported.empty())
             fmt::print("{}: not run: {}\n", run.implementation->name, run.unsupported);
-    fmt::print(
-        "\"attention\" and the two last columns: how many times faster than {}. It spends {} of "
-        "the\n"
-        "time in attention, so even an attention that took no time would make the whole {} "
-        "faster.\n",
-        baseline->implementation->name, percent(baseline->attention_share()),
-        times(amdahl_limit(baseline->attention_share())));
+    const std::string name(baseline->implementation->name);
+    fmt::print("{} threads. Last columns: how many times faster than {} attention is, the whole\n",
+               threads, name);
+    fmt::print("should be by Amdahl's law, and the whole is. {} of {}'s time is attention: one\n",
+               percent(baseline->attention_share()), name);
+    fmt::print("that took no time at all would make the whole {} faster.\n",
+               times(amdahl_limit(baseline->attention_share())));
 }
 
 void print_matrix_time(const Gpt2Config& config, const EvaluationPlan& plan, const Run& run,
@@ -106,14 +106,15 @@ void print_matrix_time(const Gpt2Config& config, const EvaluationPlan& plan, con
     const double predicted = flops / flops_per_second;
     const double measured = run.evaluation.seconds - run.evaluation.attention_seconds;
     fmt::print(
-        "\nOutside attention, predicted: {}FLOP of matrix products at {}FLOP/s (measured on the "
-        "widest\nlayer) take {}. Measured with {}: {}, {} of that bound.\n",
-        human_count(flops), human_count(flops_per_second), human_seconds(predicted),
-        run.implementation->name, human_seconds(measured), percent(predicted / measured));
+        "\nOutside attention, predicted: {}FLOP of matrix products at {}FLOP/s, measured on\n",
+        human_count(flops), human_count(flops_per_second));
+    fmt::print("the widest layer, take {}. With {} it took {}: {} of that bound.\n",
+               human_seconds(predicted), run.implementation->name, human_seconds(measured),
+               percent(predicted / measured));
 }
 
 void print_largest_scores(const std::vector<double>& largest, std::int64_t sequences) {
-    print_heading("How large the scores are");
+    print_heading("The largest scores, measured");
     TextTable table({"layer", "largest |score|", "step of bf16 there", "step of fp32"});
     for (std::size_t layer = 0; layer < largest.size(); ++layer) {
         const double step = bf16_step(largest[layer]);
@@ -155,7 +156,7 @@ std::vector<SummationRow> compare_summations(const Gpt2& model, const Experiment
 }
 
 void print_summations(const std::vector<SummationRow>& rows) {
-    print_heading("How the exponentials are summed");
+    print_heading("Errors of sums of exponentials, measured");
     TextTable table({"logits", "log-sum-exp", "one fp32 sum", "16 fp32 lanes", "blocks of 512"});
     for (const SummationRow& row : rows)
         table.add({row.logits, fmt::format("{:.6f}", row.log_sum),

@@ -19,7 +19,7 @@ void print_setting(const std::string& model_name, const Gpt2Config& config,
 
 /// The loss of each attention, how long it took, and what Amdahl's law makes of that.
 /// @param fp32_loss what differences are taken from
-void print_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, DType activations,
+void print_losses(const std::vector<Run>& runs, const Experiment& experiment, DType activations,
                   double fp32_loss);
 
 /// What is not attention: the matrix products, predicted from the measured rate, and measured.
@@ -47,7 +47,7 @@ void print_summations(const std::vector<SummationRow>& rows);
 void print_continuation(const std::string& prompt, const Run& run, const Tokenizer& tokenizer);
 
 /// A row of the results file.
-/// @param baseline loss_delta is the distance from its loss
+/// @param baseline loss_delta is the difference from its loss
 nlohmann::ordered_json json_row(const Run& run, const Experiment& experiment, const Run& baseline);
 
 }  // namespace fa

@@ -1,0 +1,180 @@
+#include "chapters/07_gpt2_124m/setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "chapters/07_gpt2_124m/model_text.h"
+#include "chapters/implementations.h"
+#include "common/program.h"
+
+namespace fa {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The tokens' name in the folder that scripts/fetch_gpt2.sh fills.
+constexpr const char* FETCHED_TOKENS = "val_tokens.bin";
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> pieces;
+    std::istringstream stream(text);
+    for (std::string piece; std::getline(stream, piece, ',');) pieces.push_back(piece);
+    return pieces;
+}
+
+std::vector<const Implementation*> chosen_implementations(const std::string& names, Device device) {
+    std::vector<const Implementation*> chosen;
+    if (names.empty())
+        for (const Implementation& implementation : all_implementations())
+            if (implementation.device == device) chosen.push_back(&implementation);
+    for (const std::string& name : split(names)) {
+        try {
+            chosen.push_back(&implementation_named(name));
+        } catch (const std::invalid_argument& error) {
+            throw UsageError(fmt::format("--implementations: {}", error.what()));
+        }
+        if (chosen.back()->device != device)
+            throw UsageError(fmt::format("--implementations: {} does not run on device {}", name,
+                                         name_of(device)));
+    }
+    return chosen;
+}
+
+std::vector<DType> chosen_activations(const std::string& names, bool default_model) {
+    if (names.empty() && default_model) return {DType::f32, DType::bf16};
+    std::vector<DType> chosen{DType::f32};
+    for (const std::string& name : split(names)) {
+        const std::optional<DType> dtype = dtype_from_name(name);
+        if (!dtype)
+            throw UsageError(
+                fmt::format("--activations: \"{}\" is none of fp32, bf16, fp16", name));
+        if (std::find(chosen.begin(), chosen.end(), *dtype) == chosen.end())
+            chosen.push_back(*dtype);
+    }
+    return chosen;
+}
+
+/// reference.json of the model's folder, if it is there.
+std::optional<ReferenceLosses> reference_beside(const fs::path& model) {
+    const fs::path path = model / "reference.json";
+    if (!fs::exists(path)) return std::nullopt;
+    return read_reference_losses(path);
+}
+
+EvaluationPlan plan_for(const Flags& flags, const Gpt2Config& config, std::size_t tokens) {
+    constexpr std::int64_t MOST = 65536;
+    const auto available = static_cast<std::int64_t>(tokens) - 1;
+    if (flags.context > config.context)
+        throw UsageError(fmt::format("--context {}: the network's context is {}", flags.context,
+                                     config.context));
+    if (available < 1) throw UsageError("--tokens: one token leaves nothing to predict");
+    if (flags.count > available)
+        throw UsageError(fmt::format("--count {}: the {} tokens have {} targets", flags.count,
+                                     tokens, available));
+    return {.count = flags.count > 0 ? flags.count : std::min(available, MOST),
+            .context = flags.context > 0 ? flags.context : config.context,
+            .batch = flags.batch};
+}
+
+std::vector<std::int32_t> encode_prompt(const Flags& flags, const std::string& prompt,
+                                        const Tokenizer* tokenizer, const Gpt2Config& config) {
+    if (prompt.empty() || flags.generate == 0) return {};
+    if (!tokenizer) {
+        if (flags.prompt.empty()) return {};
+        throw UsageError("--prompt: no tokenizer lies beside the model");
+    }
+    std::vector<std::int32_t> tokens = tokenizer->encode(prompt);
+    if (static_cast<std::int64_t>(tokens.size()) + flags.generate > config.context)
+        throw UsageError(
+            fmt::format("--prompt of {} tokens and --generate {} do not fit the "
+                        "network's context of {}",
+                        tokens.size(), flags.generate, config.context));
+    return tokens;
+}
+
+/// What to evaluate, if no flag says so: what reference.json names, or what scripts/fetch_gpt2.sh
+/// fetched.
+fs::path default_tokens(const fs::path& model, const std::optional<ReferenceLosses>& beside) {
+    if (beside && !beside->tokens_file.empty()) return model / beside->tokens_file;
+    if (fs::exists(model / FETCHED_TOKENS)) return model / FETCHED_TOKENS;
+    throw UsageError("--tokens is needed: the model's folder does not say what to evaluate");
+}
+
+}  // namespace
+
+void Flags::add_to(CLI::App& app) {
+    app.add_option("--model", model,
+                   "folder with config.json, model.safetensors and, unless tokens are bytes, the "
+                   "tokenizer's files")
+        ->default_str("the chapter's tiny_gpt");
+    app.add_option("--tokens", tokens, "what to evaluate: a shard of token ids (*.bin) or text")
+        ->default_str("the file named in the model folder's reference.json, or its val_tokens.bin");
+    app.add_option("--reference", reference, "losses of another implementation to check against")
+        ->default_str("reference.json in the model's folder, if it is for these tokens");
+    app.add_option("--count", count, "targets to evaluate; 0: all, at most 65536")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--context", context, "tokens of a sequence; 0: the network's context")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--batch", batch, "sequences that go through the network together")
+        ->check(CLI::Range(1, 4096));
+    app.add_option("--threads", threads, "0: as many as OpenMP offers")->check(CLI::Range(0, 4096));
+    app.add_option("--implementations", implementations,
+                   "attentions to run, by name, separated by commas")
+        ->default_str("all that run on the device");
+    app.add_option("--activations", activations,
+                   "fp32, bf16 or fp16, or several, separated by commas: the type of everything "
+                   "that the network computes and of its weights")
+        ->default_str("fp32, and bf16 for the chapter's model");
+    app.add_option("--prompt", prompt, "text to continue; empty: none")
+        ->default_str("that of reference.json, if there is one");
+    app.add_option("--generate", generate, "tokens to continue it by")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--temperature", sampling.temperature,
+                   "of the choice of tokens; 0: always the likeliest")
+        ->check(CLI::Range(0.0, 100.0));
+    app.add_option("--top-k", sampling.top_k, "choose among this many tokens; 0: among all")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--stats", stats,
+                   "sequences over which the largest scores are taken; 0: leave that out")
+        ->check(CLI::NonNegativeNumber);
+}
+
+Setup prepare(Flags flags, Device device, std::uint64_t seed, const fs::path& default_model) {
+    Setup setup;
+    const bool is_default = flags.model.empty();
+    if (is_default) flags.model = default_model;
+    setup.implementations = chosen_implementations(flags.implementations, device);
+    setup.activations = chosen_activations(flags.activations, is_default);
+    setup.model = read_gpt2(flags.model);
+    const Gpt2Config& config = setup.model.config;
+    setup.model_name = fs::weakly_canonical(flags.model).filename().string();
+
+    std::optional<ReferenceLosses> beside = reference_beside(flags.model);
+    if (flags.tokens.empty()) flags.tokens = default_tokens(flags.model, beside);
+    setup.tokens_name = flags.tokens.filename().string();
+    if (!flags.reference.empty())
+        setup.reference = read_reference_losses(flags.reference);
+    else if (beside && flags.tokens == flags.model / beside->tokens_file)
+        setup.reference = std::move(beside);
+
+    setup.tokenizer = tokenizer_of(flags.model, config);
+    setup.prompt = flags.prompt;
+    if (setup.prompt.empty() && setup.reference) setup.prompt = setup.reference->prompt;
+    if (setup.reference && setup.prompt == setup.reference->prompt &&
+        flags.sampling.temperature == 0)
+        setup.expected_continuation = setup.reference->continuation;
+
+    Experiment& experiment = setup.experiment;
+    experiment.tokens = read_tokens(flags.tokens, config, setup.tokenizer.get());
+    experiment.plan = plan_for(flags, config, experiment.tokens.size());
+    experiment.threads = flags.threads;
+    experiment.prompt = encode_prompt(flags, setup.prompt, setup.tokenizer.get(), config);
+    experiment.generate_count = flags.generate;
+    experiment.sampling = flags.sampling;
+    experiment.sampling.seed = seed;
+    return setup;
+}
+
+}  // namespace fa
