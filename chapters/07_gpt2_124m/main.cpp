@@ -23,7 +23,7 @@ using namespace fa;
 /// What the program finds out.
 struct Findings {
     std::vector<Run> runs;
-    double matrix_rate = 0;       ///< FLOP/s
+    double matrix_rate = 0;       ///< FLOP/s of the CPU
     std::vector<double> largest;  ///< score of each layer; empty if not asked for
     std::vector<SummationRow> summations;
 
@@ -53,7 +53,7 @@ void run_all(const Setup& setup, Findings& findings) {
             throw Unsupported(
                 fmt::format("no attention runs: {}", findings.runs.front().unsupported));
         print_losses(findings.runs, experiment, type, findings.fp32_loss());
-        if (type == DType::f32)
+        if (type == DType::f32 && findings.baseline().implementation->device == Device::cpu)
             print_matrix_time(setup.model.config, experiment.plan, findings.baseline(),
                               findings.matrix_rate);
     }
