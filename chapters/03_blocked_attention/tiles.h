@@ -76,15 +76,23 @@ void exponentiate(Row& row, float shift) {
     for (float& weight : row) weight = weight < std::numeric_limits<float>::min() ? 0.0f : weight;
 }
 
-/// Adds weights·V to O for one tile. Keys that all queries see go through the matrix product. A
-/// masked key must not, even with weight 0: its V may hold NaN, and 0·NaN is NaN.
+/// Adds weights·V to O for one tile. Keys that all queries of a strip see go through the matrix
+/// product. A masked key must not, even with weight 0: its V may hold NaN, and 0·NaN is NaN. So
+/// the triangle that is left of each strip is added row by row; narrow strips keep it small.
 inline void add_weighted_values(const AttentionProblem& p, const Tile& weights, Span kv,
                                 const Tile& v, QueryTile& q) {
-    const std::int64_t common = visible_in(p, kv, q.span.first);
-    q.o.noalias() += weights.leftCols(common) * v.topRows(common);
-    for (std::int64_t i = 0; i < q.span.rows; ++i)
-        for (std::int64_t j = common; j < visible_in(p, kv, q.span.first + i); ++j)
-            q.o.row(i) += weights(i, j) * v.row(j);
+    constexpr std::int64_t STRIP = 16;
+    const bool full = visible_in(p, kv, q.span.first) == kv.rows;
+    const std::int64_t strip = full ? q.span.rows : STRIP;
+    for (std::int64_t first = 0; first < q.span.rows; first += strip) {
+        const std::int64_t rows = std::min(strip, q.span.rows - first);
+        const std::int64_t common = visible_in(p, kv, q.span.first + first);
+        q.o.middleRows(first, rows).noalias() +=
+            weights.block(first, 0, rows, common) * v.topRows(common);
+        for (std::int64_t i = first; i < first + rows; ++i)
+            for (std::int64_t j = common; j < visible_in(p, kv, q.span.first + i); ++j)
+                q.o.row(i) += weights(i, j) * v.row(j);
+    }
 }
 
 /// Room on chip for one query block, one key block and one tile of S. Every load and store goes

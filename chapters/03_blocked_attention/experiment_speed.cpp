@@ -1,0 +1,265 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "chapters/01_memory_accounting/naive_attention.h"
+#include "chapters/03_blocked_attention/blocked_attention.h"
+#include "chapters/03_blocked_attention/experiments.h"
+#include "chapters/03_blocked_attention/fast_attention.h"
+#include "chapters/03_blocked_attention/machine_rates.h"
+#include "chapters/03_blocked_attention/simd.h"
+#include "common/aligned_buffer.h"
+#include "common/attention_data.h"
+#include "common/progress.h"
+#include "common/stopwatch.h"
+#include "common/text_table.h"
+
+namespace fa {
+namespace {
+
+/// One way to compute attention, timed and predicted.
+struct Contender {
+    const Implementation* implementation;
+    std::function<std::size_t(const AttentionProblem&, int threads)> workspace_bytes;
+    std::function<void(const AttentionProblem&, const AttentionTensors&, std::span<std::byte>,
+                       int threads)>
+        run;
+    /// Arithmetic and traffic beyond the caches; exponentials of Eigen or of simd.h.
+    std::function<Cost(const AttentionProblem&)> cost;
+    bool simd_exponentials = false;
+};
+
+/// Costs with the bytes left out: tiles and blocks of K and V come from the caches.
+Cost without_bytes(Cost cost) {
+    cost.bytes = 0;
+    return cost;
+}
+
+Contender through_door(const Implementation& implementation,
+                       std::function<Cost(const AttentionProblem&)> cost) {
+    return {
+        &implementation,
+        [&](const AttentionProblem& p, int threads) {
+            return implementation.workspace_bytes(p, {.threads = threads});
+        },
+        [&](const AttentionProblem& p, const AttentionTensors& t, std::span<std::byte> workspace,
+            int threads) { attention(implementation, p, t, workspace, {.threads = threads}); },
+        std::move(cost)};
+}
+
+Contender blocked(const Implementation& implementation, LoopOrder order, TileSize tiles) {
+    return {
+        &implementation,
+        [=](const AttentionProblem& p, int threads) {
+            return blocked_workspace_bytes(p, order, tiles, threads);
+        },
+        [=](const AttentionProblem& p, const AttentionTensors& t, std::span<std::byte> workspace,
+            int threads) { blocked_attention(p, t, order, tiles, workspace, threads); },
+        [=](const AttentionProblem& p) {
+            return without_bytes(order == LoopOrder::q_outer ? q_outer_cost(p, tiles)
+                                                             : kv_outer_cost(p, tiles));
+        }};
+}
+
+/// S and P, written and read, pass through memory; keys beyond a block's last visible one do not.
+Cost naive_cost_as_run(const AttentionProblem& p) {
+    Cost cost;
+    for (const Cost& step : naive_cost(p, DType::f32)) cost += step;
+    const double visible = p.flops() / (4.0 * static_cast<double>(p.batch * p.heads_q * p.len_q) *
+                                        static_cast<double>(p.len_kv * p.head_dim));
+    return {.bytes = cost.bytes * visible,
+            .flops = cost.flops * visible,
+            .exponentials = cost.exponentials * visible};
+}
+
+/// Each vector of queries stops at its own diagonal; a correction once in BLOCK_KV keys is nothing.
+Cost fast_cost_as_run(const AttentionProblem& p) {
+    Cost cost = q_outer_cost(p, {.q = simd::LANES, .kv = 1});
+    return {.bytes = 0,
+            .flops = cost.flops,
+            .exponentials = cost.flops / (4.0 * static_cast<double>(p.head_dim))};
+}
+
+std::vector<Contender> contenders(const Options& options) {
+    std::vector<Contender> list = {
+        through_door(CPU_NAIVE, naive_cost_as_run),
+        blocked(CPU_BLOCKED_KV_OUTER, LoopOrder::kv_outer, options.tiles),
+        blocked(CPU_BLOCKED, LoopOrder::q_outer, options.tiles),
+        through_door(CPU_FAST, fast_cost_as_run),
+    };
+    list.back().simd_exponentials = true;
+    return list;
+}
+
+/// On a CPU the same units do products and exponentials, one after the other; so the parts add up.
+double predicted_seconds(const Cost& cost, const MachineRates& rates, bool simd_exponentials) {
+    return cost.flops / rates.product_flops +
+           cost.exponentials /
+               (simd_exponentials ? rates.simd_exponentials : rates.eigen_exponentials) +
+           cost.bytes / rates.copied_bytes;
+}
+
+void print_rates(const std::vector<MachineRates>& machine) {
+    print_heading("What this machine can do, measured");
+    TextTable table({"threads", "matrix product (Eigen)", "exp (simd.h)", "exp (Eigen)",
+                     "copy, read + written"});
+    for (const MachineRates& rates : machine)
+        table.add({fmt::format("{}", rates.threads),
+                   fmt::format("{:.1f} GFLOP/s", rates.product_flops * 1e-9),
+                   fmt::format("{:.2f} G/s", rates.simd_exponentials * 1e-9),
+                   fmt::format("{:.2f} G/s", rates.eigen_exponentials * 1e-9),
+                   fmt::format("{:.1f} GB/s", rates.copied_bytes * 1e-9)});
+    fmt::print("{}", table.str());
+}
+
+/// Times of the runs that the checks and goals look at, by (implementation, length, threads).
+using Times = std::map<std::tuple<std::string_view, std::int64_t, int>, double>;
+
+template <class T>
+Times time_all(Program& program, const Options& options, const std::vector<MachineRates>& machine,
+               TextTable& table) {
+    Times times;
+    const std::vector<Contender> list = contenders(options);
+    Progress progress(
+        "speed", static_cast<std::int64_t>(options.lengths.size() * machine.size() * list.size()));
+    for (const std::int64_t length : options.lengths) {
+        AttentionProblem p = options.problem;
+        p.len_q = p.len_kv = length;
+        AttentionData<T> data(p, program.seed);
+        for (const MachineRates& rates : machine) {
+            for (const Contender& contender : list) {
+                const std::string name(contender.implementation->name);
+                nlohmann::ordered_json row = Results::row(*contender.implementation, p);
+                row["threads"] = rates.threads;
+                const std::size_t scratch = contender.workspace_bytes(p, rates.threads);
+                std::vector<std::string> cells = {fmt::format("{}", length),
+                                                  fmt::format("{}", rates.threads), name};
+                if (static_cast<double>(scratch) > options.memory_limit) {
+                    row["status"] = "unsupported";
+                    row["reason"] = fmt::format("needs {} of scratch, more than --memory-limit",
+                                                human_bytes(static_cast<double>(scratch)));
+                    cells.insert(cells.end(), {"too large", "", "", "", ""});
+                } else {
+                    const AlignedBuffer workspace(scratch);
+                    const Timing timing = time_runs(
+                        [&] { contender.run(p, data.tensors(), workspace.bytes(), rates.threads); },
+                        2, 0.2);
+                    const double predicted =
+                        predicted_seconds(contender.cost(p), rates, contender.simd_exponentials);
+                    const double rate = p.flops() / timing.fastest;
+                    times[{contender.implementation->name, length, rates.threads}] = timing.fastest;
+                    cells.insert(cells.end(),
+                                 {human_seconds(timing.fastest), fmt::format("{:.1f}", rate * 1e-9),
+                                  fmt::format("{:.2f}", rate / rates.product_flops),
+                                  human_seconds(predicted),
+                                  fmt::format("{:.2f}", timing.fastest / predicted)});
+                    row["status"] = "ok";
+                    row["median_ms"] = timing.median * 1e3;
+                    row["min_ms"] = timing.fastest * 1e3;
+                    row["runs"] = timing.runs;
+                    row["tflops"] = rate * 1e-12;
+                    row["bound_share"] = predicted / timing.fastest;
+                    row["product_share"] = rate / rates.product_flops;
+                    row["scratch_bytes"] = scratch;
+                }
+                table.add(std::move(cells));
+                program.results.rows.push_back(std::move(row));
+                progress.advance();
+            }
+            table.rule();
+        }
+    }
+    return times;
+}
+
+}  // namespace
+
+void show_speed(Program& program, const Options& options) {
+    std::vector<MachineRates> machine = {measure_rates(1)};
+    if (options.threads > 1) machine.push_back(measure_rates(options.threads));
+    print_rates(machine);
+
+    TextTable table({"N", "threads", "implementation", "time", "GFLOP/s", "of matrix product",
+                     "predicted", "measured / predicted"});
+    table.left(2);
+    const Times times = with_element_type(options.problem.dtype, [&](auto element) {
+        return time_all<decltype(element)>(program, options, machine, table);
+    });
+    const AttentionProblem& p = options.problem;
+    print_heading(fmt::format("Speed, measured: B{} H{} d{} {} {}, fastest of several warm runs",
+                              p.batch, p.heads_q, p.head_dim, name_of(p.dtype),
+                              p.causal ? "causal" : "full"));
+    fmt::print("{}", table.str());
+
+    // Goals of speed are reported; on a busy machine they must not fail a run. What must hold on
+    // any machine is a check.
+    const std::int64_t longest = *std::max_element(options.lengths.begin(), options.lengths.end());
+    for (const MachineRates& rates : machine) {
+        AttentionProblem problem = p;
+        problem.len_q = problem.len_kv = longest;
+        const double rate = problem.flops() / times.at({CPU_FAST.name, longest, rates.threads});
+        const double share = rate / rates.product_flops;
+        fmt::print(
+            "\nGoal at N={}, {} thread{}: cpu_fast at 0.8 of the matrix product or more. "
+            "Measured {:.2f}: {}.",
+            longest, rates.threads, rates.threads == 1 ? "" : "s", share,
+            share >= 0.8 ? "reached" : "not reached");
+    }
+    fmt::print("\n");
+#ifdef NDEBUG
+    const auto naive = times.find({CPU_NAIVE.name, longest, 1});
+    if (naive != times.end())
+        program.checks.at_least("cpu_fast against cpu_naive, 1 thread, times faster",
+                                naive->second / times.at({CPU_FAST.name, longest, 1}), 1.0);
+#endif
+}
+
+void show_block_sizes(Program& program, const Options& options) {
+#if defined(NDEBUG) && !defined(FA_SANITIZED)
+    constexpr std::int64_t LENGTH = 1024;
+#else
+    constexpr std::int64_t LENGTH = 128;
+#endif
+    const AttentionProblem p{
+        .heads_q = 4, .heads_kv = 4, .len_q = LENGTH, .len_kv = LENGTH, .causal = true};
+    AttentionData<float> data(p, program.seed);
+    print_heading(
+        fmt::format("Block sizes of the Eigen version, Q outside, measured: GFLOP/s, "
+                    "N={} d=64 causal, 1 thread",
+                    LENGTH));
+    constexpr std::int64_t SIZES[] = {32, 64, 128, 256};
+    std::vector<std::string> headers = {"queries \\ keys"};
+    for (const std::int64_t kv : SIZES) headers.push_back(fmt::format("{}", kv));
+    headers.emplace_back("computed / needed");
+    TextTable table(headers);
+    auto json = nlohmann::ordered_json::array();
+    for (const std::int64_t q : SIZES) {
+        std::vector<std::string> cells = {fmt::format("{}", q)};
+        double waste = 0;
+        for (const std::int64_t kv : SIZES) {
+            const TileSize tiles{q, kv};
+            const AlignedBuffer workspace(blocked_workspace_bytes(p, LoopOrder::q_outer, tiles, 1));
+            const Timing timing = time_runs(
+                [&] {
+                    blocked_attention(p, data.tensors(), LoopOrder::q_outer, tiles,
+                                      workspace.bytes(), 1);
+                },
+                3, 0.05);
+            cells.push_back(fmt::format("{:.1f}", p.flops() / timing.fastest * 1e-9));
+            if (kv == q) waste = q_outer_cost(p, tiles).flops / p.flops();
+            json.push_back({{"block_q", q},
+                            {"block_kv", kv},
+                            {"min_ms", timing.fastest * 1e3},
+                            {"tile_bytes", workspace.bytes().size()}});
+        }
+        cells.push_back(fmt::format("{:.2f}", waste));
+        table.add(std::move(cells));
+    }
+    fmt::print("{}", table.str());
+    program.results.extras["block_sizes"] = std::move(json);
+    (void)options;
+}
+
+}  // namespace fa

@@ -1,0 +1,44 @@
+#pragma once
+/// @file
+/// What this chapter's program shows, one function for each part. Each prints its tables, adds its
+/// checks and leaves rows and extras in the results.
+
+#include <cstdint>
+#include <vector>
+
+#include "common/attention.h"
+#include "common/cost_model.h"
+#include "common/program.h"
+
+namespace fa {
+
+/// The knobs.
+struct Options {
+    AttentionProblem problem;              ///< of the timed runs; lengths are those below
+    std::vector<std::int64_t> lengths;     ///< of the timed runs
+    TileSize tiles;                        ///< of the blocked versions
+    int threads = 0;                       ///< where many are used
+    std::vector<std::int64_t> on_chip_kb;  ///< on-chip memories of the traffic tables, in KB
+    std::int64_t traffic_length = 1024;    ///< tokens of the traffic tables
+    double memory_limit = 0;               ///< bytes; timed runs that need more are left out
+};
+
+/// The tile scan of both orders, drawn, and as JSON under "traces".
+void show_scan(Program& program, const Options& options);
+
+/// Bytes moved: counted, by formula, and against the asymptotic law.
+void show_traffic(Program& program, const Options& options);
+
+/// Largest error against fp64 of every CPU implementation.
+void show_accuracy(Program& program);
+
+/// Scratch memory per thread, by formula and measured; the same bits for any number of threads.
+void show_threads(Program& program, const Options& options);
+
+/// Times of the implementations beside what the machine's ceilings predict.
+void show_speed(Program& program, const Options& options);
+
+/// Speed of the Eigen version over block sizes.
+void show_block_sizes(Program& program, const Options& options);
+
+}  // namespace fa

@@ -1,0 +1,91 @@
+#include "chapters/03_blocked_attention/machine_rates.h"
+
+#include <omp.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "chapters/03_blocked_attention/simd.h"
+#include "common/stopwatch.h"
+
+namespace fa {
+namespace {
+
+/// Work per second of all threads: the best of `rounds` rounds that all threads start together.
+/// Each thread makes its data by `make()` and calls the result.
+template <class Make>
+double best_rate(int threads, int rounds, double work_per_round, Make&& make) {
+    double best = 0;
+#pragma omp parallel num_threads(threads)
+    {
+        auto work = make();
+        work();  // warm up
+        for (int round = 0; round < rounds; ++round) {
+#pragma omp barrier
+            const Stopwatch clock;
+            work();
+#pragma omp barrier
+#pragma omp master
+            best = std::max(best, threads * work_per_round / clock.seconds());
+        }
+    }
+    return best;
+}
+
+double product_rate(int threads) {
+    double best = 0;
+    for (const Eigen::Index n : {256, 512, 1024}) {
+        const auto make = [n] {
+            return [a = Eigen::MatrixXf(Eigen::MatrixXf::Random(n, n)),
+                    b = Eigen::MatrixXf(Eigen::MatrixXf::Random(n, n)),
+                    c = Eigen::MatrixXf(n, n)]() mutable { c.noalias() = a * b; };
+        };
+        const double flops = 2.0 * static_cast<double>(n) * static_cast<double>(n * n);
+        best = std::max(best, best_rate(threads, n == 1024 ? 8 : 20, flops, make));
+    }
+    return best;
+}
+
+constexpr int NUMBERS = 4096;  // 16 KiB, half of a small L1 cache
+constexpr int PASSES = 100;
+
+/// `exponentials(from, to)` fills `to` with e^from.
+template <class Function>
+double exponential_rate(int threads, Function&& exponentials) {
+    const auto make = [&] {
+        return [&, from = Eigen::ArrayXf(Eigen::ArrayXf::Random(NUMBERS) * 5 - 5),
+                to = Eigen::ArrayXf(NUMBERS)]() mutable {
+            for (int pass = 0; pass < PASSES; ++pass) {
+                exponentials(from, to);
+                from[pass] = -to[pass];  // no pass is the same as the one before
+            }
+        };
+    };
+    return best_rate(threads, 20, double{NUMBERS} * PASSES, make);
+}
+
+}  // namespace
+
+MachineRates measure_rates(int threads) {
+    MachineRates rates{.threads = threads};
+    rates.product_flops = product_rate(threads);
+    rates.simd_exponentials =
+        exponential_rate(threads, [](const Eigen::ArrayXf& from, Eigen::ArrayXf& to) {
+            for (int i = 0; i < NUMBERS; i += simd::LANES)
+                simd::store(to.data() + i, simd::exp_nonpositive(simd::load(from.data() + i)));
+        });
+    rates.eigen_exponentials = exponential_rate(
+        threads, [](const Eigen::ArrayXf& from, Eigen::ArrayXf& to) { to = from.exp(); });
+
+    constexpr std::size_t COPY = std::size_t{64} << 20;
+    rates.copied_bytes = best_rate(threads, 3, 2.0 * COPY, [] {
+        return [from = std::vector<char>(COPY, 1), to = std::vector<char>(COPY)]() mutable {
+            std::memcpy(to.data(), from.data(), COPY);
+        };
+    });
+    return rates;
+}
+
+}  // namespace fa
