@@ -99,6 +99,9 @@ struct Implementation {
     int chapter = 0;        ///< the chapter that teaches it
     Device device = Device::cpu;
     std::string_view summary;  ///< one line for tables and --help
+    /// Rounds S to 16 bits before the softmax, as eager frameworks do: a lesson (chapter 7), held
+    /// to wider error bounds than the rest.
+    bool rounds_scores = false;
 
     /// Empty if the problem can be run, else the reason why not, in words with the numbers.
     std::string (*why_unsupported)(const AttentionProblem&) = nullptr;

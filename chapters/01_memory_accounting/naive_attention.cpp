@@ -282,6 +282,7 @@ constinit const Implementation CPU_NAIVE_BF16_SCORES{
     .chapter = 7,
     .device = Device::cpu,
     .summary = "three steps with Eigen, S and P rounded to bf16",
+    .rounds_scores = true,
     .why_unsupported = why_unsupported,
     .workspace_bytes = workspace_bytes<BFloat16>,
     .run = run<BFloat16>,

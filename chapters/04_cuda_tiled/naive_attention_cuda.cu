@@ -16,32 +16,26 @@ constexpr cudaDataType_t CUDA_TYPE = std::is_same_v<T, float>      ? CUDA_R_32F
                                      : std::is_same_v<T, BFloat16> ? CUDA_R_16BF
                                                                    : CUDA_R_16F;
 
-/// The pieces of the workspace.
+/// Carves the matrices out of the workspace.
 template <class T, class Score>
-struct NaiveWorkspace {
-    Score* s;
-    T* p;
-    MatrixPointers pointers;
-    int* v_is_finite;
-    std::size_t bytes;
-
-    NaiveWorkspace(const AttentionProblem& problem, std::span<std::byte> memory) {
-        const auto heads = static_cast<std::size_t>(problem.batch * problem.heads_q);
-        const std::size_t scores = heads * static_cast<std::size_t>(problem.len_q) *
-                                   static_cast<std::size_t>(problem.len_kv);
-        Carver carver(memory);
-        s = carver.carve<Score>(scores);
-        p = carver.carve<T>(scores);
-        pointers.q = carver.carve<const void*>(heads);
-        pointers.k = carver.carve<const void*>(heads);
-        pointers.v = carver.carve<const void*>(heads);
-        pointers.s = carver.carve<void*>(heads);
-        pointers.p = carver.carve<void*>(heads);
-        pointers.o = carver.carve<void*>(heads);
-        v_is_finite = carver.carve<int>(1);
-        bytes = carver.used();
-    }
-};
+NaiveMatrices<T, Score> carve_matrices(const AttentionProblem& problem, Carver& carver) {
+    const auto heads = static_cast<std::size_t>(problem.batch * problem.heads_q);
+    const auto heads_kv = static_cast<std::size_t>(problem.batch * problem.heads_kv);
+    const std::size_t scores =
+        heads * static_cast<std::size_t>(problem.len_q) * static_cast<std::size_t>(problem.len_kv);
+    NaiveMatrices<T, Score> m;
+    m.s = carver.carve<Score>(scores);
+    m.p = carver.carve<T>(scores);
+    m.v_clean = carver.carve<T>(static_cast<std::size_t>(problem.kv_shape().count()));
+    m.first_non_finite = carver.carve<unsigned long long>(heads_kv);
+    m.pointers.q = carver.carve<const void*>(heads);
+    m.pointers.k = carver.carve<const void*>(heads);
+    m.pointers.v = carver.carve<const void*>(heads);
+    m.pointers.s = carver.carve<void*>(heads);
+    m.pointers.p = carver.carve<void*>(heads);
+    m.pointers.o = carver.carve<void*>(heads);
+    return m;
+}
 
 /// A leading dimension for cuBLAS: the distance between tokens.
 /// @throws Unsupported if it is smaller than a row
@@ -58,27 +52,25 @@ std::int64_t leading_dimension(const char* name, std::int64_t stride, std::int64
 template <class T, class Score>
 void run_typed(const AttentionProblem& p, const AttentionTensors& t, std::span<std::byte> memory,
                cudaStream_t stream) {
-    const NaiveWorkspace<T, Score> workspace(p, memory);
-    const NaiveArguments<T, Score> a(p, t, workspace.s, workspace.p, workspace.pointers,
-                                     workspace.v_is_finite);
+    Carver carver(memory);
+    const NaiveMatrices<T, Score> m = carve_matrices<T, Score>(p, carver);
+    const NaiveArguments<T, Score> a(p, t, m);
     const std::int64_t heads = p.batch * p.heads_q, rows = heads * p.len_q;
     const std::int64_t ld_q = leading_dimension("Q", a.q_strides.token, p.head_dim, p.len_q);
     const std::int64_t ld_k = leading_dimension("K", a.k_strides.token, p.head_dim, p.len_kv);
-    const std::int64_t ld_v = leading_dimension("V", a.v_strides.token, p.head_dim, p.len_kv);
     const std::int64_t ld_o = leading_dimension("O", a.o_strides.token, p.head_dim, p.len_q);
     cublasHandle_t cublas = cublas_handle(stream);
     const float scale = p.effective_scale(), one = 1.0f, zero = 0.0f;
 
     launch(fill_pointers<T, Score>, (heads + 255) / 256, 256, 0, stream, a);
-    launch(look_for_non_finite_v<T, Score>, 1024, 256, 0, stream, a);
+    launch(clean_v<T, Score>, 1024, 256, 0, stream, a);
 
     // 1. S = scale·Q·Kᵀ. cuBLAS counts columns first, so it is told Sᵀ = K·Qᵀ.
     if (p.len_kv > 0)
         FA_CUBLAS_CHECK(cublasGemmBatchedEx_64(
-            cublas, CUBLAS_OP_T, CUBLAS_OP_N, p.len_kv, p.len_q, p.head_dim, &scale,
-            workspace.pointers.k, CUDA_TYPE<T>, ld_k, workspace.pointers.q, CUDA_TYPE<T>, ld_q,
-            &zero, workspace.pointers.s, CUDA_TYPE<Score>, p.len_kv, heads, CUBLAS_COMPUTE_32F,
-            CUBLAS_GEMM_DEFAULT));
+            cublas, CUBLAS_OP_T, CUBLAS_OP_N, p.len_kv, p.len_q, p.head_dim, &scale, m.pointers.k,
+            CUDA_TYPE<T>, ld_k, m.pointers.q, CUDA_TYPE<T>, ld_q, &zero, m.pointers.s,
+            CUDA_TYPE<Score>, p.len_kv, heads, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 
     // 2. P = softmax(S), a thread block per row
     const auto softmax = p.len_kv % 4 == 0 ? softmax_row<T, Score, 4> : softmax_row<T, Score, 1>;
@@ -87,13 +79,12 @@ void run_typed(const AttentionProblem& p, const AttentionTensors& t, std::span<s
     // 3. O = P·V, told as Oᵀ = Vᵀ·Pᵀ
     if (p.len_kv > 0)
         FA_CUBLAS_CHECK(cublasGemmBatchedEx_64(
-            cublas, CUBLAS_OP_N, CUBLAS_OP_N, p.head_dim, p.len_q, p.len_kv, &one,
-            workspace.pointers.v, CUDA_TYPE<T>, ld_v, workspace.pointers.p, CUDA_TYPE<T>, p.len_kv,
-            &zero, workspace.pointers.o, CUDA_TYPE<T>, ld_o, heads, CUBLAS_COMPUTE_32F,
-            CUBLAS_GEMM_DEFAULT));
+            cublas, CUBLAS_OP_N, CUBLAS_OP_N, p.head_dim, p.len_q, p.len_kv, &one, m.pointers.v,
+            CUDA_TYPE<T>, p.head_dim, m.pointers.p, CUDA_TYPE<T>, p.len_kv, &zero, m.pointers.o,
+            CUDA_TYPE<T>, ld_o, heads, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 
-    // The product multiplies masked V by P = 0, and 0·NaN is NaN. Where V holds NaN or infinity,
-    // this kernel sums the visible keys alone; otherwise it returns at once.
+    // The product multiplied masked V by P = 0, and 0·NaN is NaN: hence the clean copy of V. Rows
+    // that do see NaN or infinity get them back here.
     launch(careful_weighted_sum<T, Score>, rows, 128, 0, stream, a);
 }
 // [three-steps]
@@ -121,8 +112,11 @@ auto with_types(const AttentionProblem& p, Use&& use) {
 
 template <bool SHORT_SCORES>
 std::size_t workspace_bytes(const AttentionProblem& p, const Launch&) {
-    return with_types<SHORT_SCORES>(
-        p, [&]<class T, class Score>() { return NaiveWorkspace<T, Score>(p, {}).bytes; });
+    return with_types<SHORT_SCORES>(p, [&]<class T, class Score>() {
+        Carver counter;
+        carve_matrices<T, Score>(p, counter);
+        return counter.used();
+    });
 }
 
 template <bool SHORT_SCORES>
@@ -150,6 +144,7 @@ constinit const Implementation CUDA_NAIVE_16BIT_SCORES{
     .chapter = 4,
     .device = Device::cuda,
     .summary = "cuBLAS, softmax, cuBLAS; S in 16 bits in memory",
+    .rounds_scores = true,
     .why_unsupported = why_unsupported<true>,
     .workspace_bytes = workspace_bytes<true>,
     .run = run<true>,

@@ -3,6 +3,7 @@
 /// The kernels around the two matrix products of the baseline.
 
 #include "common/attention.h"
+#include "common/cuda/block_reduce.cuh"
 #include "common/cuda/device_language.cuh"
 
 namespace fa {
@@ -16,6 +17,16 @@ struct MatrixPointers {
     void **s, **p, **o;
 };
 
+/// What the three steps leave for one another in the workspace.
+template <class T, class Score>
+struct NaiveMatrices {
+    Score* s;    // [batch, heads_q, len_q, len_kv]
+    T* p;        // [batch, heads_q, len_q, len_kv]
+    T* v_clean;  // [batch, heads_kv, len_kv, head_dim]: V with 0 for NaN and infinity
+    unsigned long long* first_non_finite;  // [batch, heads_kv]: the first such key, or len_kv
+    MatrixPointers pointers;
+};
+
 /// What the kernels need of a problem, by value.
 /// @tparam T type of Q, K, V, P and O   @tparam Score type of S
 template <class T, class Score>
@@ -25,14 +36,11 @@ struct NaiveArguments {
     float* lse;  // or null
     Strides q_strides, k_strides, v_strides, o_strides;
     std::int64_t lse_stride_batch, lse_stride_head;
-    Score* s;  // [batch, heads_q, len_q, len_kv]
-    T* p;      // [batch, heads_q, len_q, len_kv]
-    MatrixPointers pointers;
-    int* v_is_finite;  // 1, or 0 if some element of V is NaN or infinite
+    NaiveMatrices<T, Score> m;
     AttentionProblem problem;
 
-    NaiveArguments(const AttentionProblem& pr, const AttentionTensors& t, Score* s_, T* p_,
-                   MatrixPointers pointers_, int* v_is_finite_)
+    NaiveArguments(const AttentionProblem& pr, const AttentionTensors& t,
+                   const NaiveMatrices<T, Score>& matrices)
         : q(t.q.as<T>().data),
           k(t.k.as<T>().data),
           v(t.v.as<T>().data),
@@ -44,10 +52,7 @@ struct NaiveArguments {
           o_strides(t.o.strides),
           lse_stride_batch(t.lse.stride_batch),
           lse_stride_head(t.lse.stride_head),
-          s(s_),
-          p(p_),
-          pointers(pointers_),
-          v_is_finite(v_is_finite_),
+          m(matrices),
           problem(pr) {}
 };
 
@@ -61,52 +66,40 @@ struct Row {
           i(number % p.len_q) {}
 };
 
-/// One thread per (batch, query head). Also raises the flag for look_for_non_finite_v().
+/// One thread per (batch, query head). Also resets first_non_finite for clean_v().
 template <class T, class Score>
 __global__ void fill_pointers(const NaiveArguments<T, Score> a) {
     const AttentionProblem& p = a.problem;
     const std::int64_t n = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (n == 0) *a.v_is_finite = 1;
     if (n >= p.batch * p.heads_q) return;
     const std::int64_t b = n / p.heads_q, h = n % p.heads_q, kv = p.head_kv(h);
     const std::int64_t scores = n * p.len_q * p.len_kv;
-    a.pointers.q[n] = a.q + b * a.q_strides.batch + h * a.q_strides.head;
-    a.pointers.k[n] = a.k + b * a.k_strides.batch + kv * a.k_strides.head;
-    a.pointers.v[n] = a.v + b * a.v_strides.batch + kv * a.v_strides.head;
-    a.pointers.s[n] = a.s + scores;
-    a.pointers.p[n] = a.p + scores;
-    a.pointers.o[n] = a.o + b * a.o_strides.batch + h * a.o_strides.head;
+    a.m.pointers.q[n] = a.q + b * a.q_strides.batch + h * a.q_strides.head;
+    a.m.pointers.k[n] = a.k + b * a.k_strides.batch + kv * a.k_strides.head;
+    a.m.pointers.v[n] = a.m.v_clean + (b * p.heads_kv + kv) * p.len_kv * p.head_dim;
+    a.m.pointers.s[n] = a.m.s + scores;
+    a.m.pointers.p[n] = a.m.p + scores;
+    a.m.pointers.o[n] = a.o + b * a.o_strides.batch + h * a.o_strides.head;
+    a.m.first_non_finite[b * p.heads_kv + kv] = static_cast<unsigned long long>(p.len_kv);
 }
 
-/// Lowers the flag if V has an element that is not finite. Any grid.
+/// Copies V, with 0 for what is NaN or infinite, and notes the first key of each head that holds
+/// such a value. Any grid.
 template <class T, class Score>
-__global__ void look_for_non_finite_v(const NaiveArguments<T, Score> a) {
+__global__ void clean_v(const NaiveArguments<T, Score> a) {
     const AttentionProblem& p = a.problem;
     const std::int64_t count = p.batch * p.heads_kv * p.len_kv * p.head_dim;
     const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
     for (std::int64_t n = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; n < count;
          n += step) {
         const std::int64_t c = n % p.head_dim, j = n / p.head_dim % p.len_kv;
-        const std::int64_t h = n / p.head_dim / p.len_kv % p.heads_kv;
-        const std::int64_t b = n / p.head_dim / p.len_kv / p.heads_kv;
-        const float v =
-            to_float(a.v[b * a.v_strides.batch + h * a.v_strides.head + j * a.v_strides.token + c]);
-        if (!isfinite(v)) *a.v_is_finite = 0;  // every writer writes the same
+        const std::int64_t head = n / p.head_dim / p.len_kv;  // of all batches
+        const T v = a.v[head / p.heads_kv * a.v_strides.batch +
+                        head % p.heads_kv * a.v_strides.head + j * a.v_strides.token + c];
+        const bool finite = isfinite(to_float(v));
+        a.m.v_clean[n] = finite ? v : from_float<T>(0.0f);
+        if (!finite) atomicMin(a.m.first_non_finite + head, static_cast<unsigned long long>(j));
     }
-}
-
-/// Reduces over the thread block; all threads get the result. `scratch` has room for 32 floats.
-template <class Operation>
-__device__ float block_reduce(float x, float neutral, float* scratch, Operation operation) {
-    for (int offset = 16; offset > 0; offset /= 2)
-        x = operation(x, __shfl_xor_sync(0xffffffffu, x, offset));
-    if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = x;
-    __syncthreads();  // every warp's result is there
-    x = threadIdx.x % 32 < blockDim.x / 32 ? scratch[threadIdx.x % 32] : neutral;
-    for (int offset = 16; offset > 0; offset /= 2)
-        x = operation(x, __shfl_xor_sync(0xffffffffu, x, offset));
-    __syncthreads();  // scratch may be written again
-    return x;
 }
 
 // [softmax]
@@ -119,8 +112,8 @@ __global__ void __launch_bounds__(SOFTMAX_THREADS) softmax_row(const NaiveArgume
     __shared__ float scratch[32];
     const AttentionProblem& problem = a.problem;
     const Row row(problem, blockIdx.x);
-    const Score* s = a.s + blockIdx.x * problem.len_kv;
-    T* p = a.p + blockIdx.x * problem.len_kv;
+    const Score* s = a.m.s + blockIdx.x * problem.len_kv;
+    T* p = a.m.p + blockIdx.x * problem.len_kv;
     const std::int64_t visible = problem.visible_keys(row.i);
 
     float m = minus_infinity(), l = 0.0f;
@@ -135,11 +128,9 @@ __global__ void __launch_bounds__(SOFTMAX_THREADS) softmax_row(const NaiveArgume
             if (j + e < visible) l += fast_exp(to_float(piece[e]) - shift);
         m = largest;
     }
-    const float row_m =
-        block_reduce(m, minus_infinity(), scratch, [](float x, float y) { return fmaxf(x, y); });
+    const float row_m = block_maximum(m, scratch);
     const float shift = row_m == minus_infinity() ? 0.0f : row_m;
-    const float row_l = block_reduce(l * fast_exp(m - shift), 0.0f, scratch,
-                                     [](float x, float y) { return x + y; });
+    const float row_l = block_sum(l * fast_exp(m - shift), scratch);
 
     const bool empty = row_l == 0.0f;  // no visible key
     const float inverse = 1.0f / row_l;
@@ -158,22 +149,27 @@ __global__ void __launch_bounds__(SOFTMAX_THREADS) softmax_row(const NaiveArgume
 }
 // [softmax]
 
-/// O = Σ P·V over the visible keys of one row per thread block, where the matrix product could not
-/// be trusted with V, or there was none.
+/// O = Σ P·V over the visible keys, V as it is, for the rows that see a value that is not finite
+/// (and for all rows if there is no key, hence no product). One thread block per row; most return
+/// at once.
 template <class T, class Score>
 __global__ void careful_weighted_sum(const NaiveArguments<T, Score> a) {
     const AttentionProblem& p = a.problem;
-    if (*a.v_is_finite && p.len_kv > 0) return;
     const Row row(p, blockIdx.x);
-    const T* weights = a.p + blockIdx.x * p.len_kv;
-    const T* v = a.v + row.batch * a.v_strides.batch + p.head_kv(row.head) * a.v_strides.head;
+    const std::int64_t kv = p.head_kv(row.head), visible = p.visible_keys(row.i);
+    const auto first = a.m.first_non_finite[row.batch * p.heads_kv + kv];
+    if (static_cast<std::int64_t>(first) >= visible && p.len_kv > 0) return;
+    const T* weights = a.m.p + blockIdx.x * p.len_kv;
+    const T* v = a.v + row.batch * a.v_strides.batch + kv * a.v_strides.head;
     T* o = a.o + row.batch * a.o_strides.batch + row.head * a.o_strides.head +
            row.i * a.o_strides.token;
     for (std::int64_t c = threadIdx.x; c < p.head_dim; c += blockDim.x) {
-        float sum = 0.0f;
-        for (std::int64_t j = 0; j < p.visible_keys(row.i); ++j)
+        float sum = 0.0f, weight = 0.0f;
+        for (std::int64_t j = 0; j < visible; ++j) {
             sum += to_float(weights[j]) * to_float(v[j * a.v_strides.token + c]);
-        o[c] = from_float<T>(sum);
+            weight += to_float(weights[j]);
+        }
+        o[c] = from_float<T>(weight == 0.0f ? 0.0f : sum);  // all scores −∞: nothing to share out
     }
 }
 

@@ -30,11 +30,6 @@ Run Experiment::run(const Gpt2& model, const Implementation& implementation, DTy
     return run;
 }
 
-bool has_bf16_scores(const Implementation& implementation) {
-    return implementation.name == CPU_NAIVE_BF16_SCORES.name ||
-           implementation.name == "cuda_naive_16bit_scores";
-}
-
 const Run* baseline_of(const std::vector<Run>& runs, DType activations) {
     const Run* first = nullptr;
     for (const Run& run : runs) {

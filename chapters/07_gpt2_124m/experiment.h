@@ -51,9 +51,6 @@ struct Experiment {
             const std::function<void(std::int64_t)>& advance) const;
 };
 
-/// True for the implementation whose scores are bf16 in memory: the one that may be wrong.
-bool has_bf16_scores(const Implementation& implementation);
-
 /// The run that others are compared with: cpu_naive if it is among them, else the first that ran;
 /// null if none did.
 const Run* baseline_of(const std::vector<Run>& runs, DType activations);

@@ -16,7 +16,7 @@ std::vector<const Run*> select(const std::vector<Run>& runs, bool fp32_activatio
     std::vector<const Run*> selected;
     for (const Run& run : runs)
         if (run.unsupported.empty() && (run.activations == DType::f32) == fp32_activations &&
-            has_bf16_scores(*run.implementation) == bf16_scores)
+            run.implementation->rounds_scores == bf16_scores)
             selected.push_back(&run);
     return selected;
 }
