@@ -76,20 +76,36 @@ std::string why_no_cuda() {
 #endif
 }
 
+/// Refuses what CLI11 2.1 reads in silence: "-1" for an unsigned number as 2^64 - 1, what does not
+/// fit as the largest or as infinity, "010" as 8.
+void check_numbers(const CLI::App& app) {
+    const auto plain = [](const std::string& digits) {
+        const std::size_t first = digits.starts_with('-') ? 1 : 0;
+        return digits.size() == first + 1 || digits[first] != '0';
+    };
+    for (const CLI::Option* option : app.get_options()) {
+        const std::string type = option->get_type_name();
+        for (const std::string& text : option->results()) {
+            std::int64_t integer = 0;
+            std::uint64_t natural = 0;
+            double real = 0;
+            if ((type.starts_with("UINT") && !(parse_number(text, natural) && plain(text))) ||
+                (type.starts_with("INT") && !(parse_number(text, integer) && plain(text))) ||
+                (type.starts_with("FLOAT") && !parse_number(text, real)))
+                throw UsageError(
+                    fmt::format("{}: \"{}\" is not a {} that fits into 64 bits", option->get_name(),
+                                text, type.starts_with("FLOAT") ? "number" : "whole number"));
+        }
+    }
+}
+
 }  // namespace
 
 Program::Program(std::string name, std::string description)
     : app_(std::move(description), name), name_(std::move(name)) {
     app_.option_defaults()->always_capture_default();
     app_.add_option("--json", json, "write the results to this file as JSON");
-    app_.add_option("--seed", seed, "seed of the random inputs")
-        ->check([](const std::string& text) -> std::string {
-            // CLI11 by itself reads "-1" as 2^64 - 1 and what is too large as the largest.
-            std::uint64_t value = 0;
-            return parse_number<std::uint64_t>(text, value)
-                       ? ""
-                       : fmt::format("\"{}\" is not a whole number from 0 to 2^64 - 1", text);
-        });
+    app_.add_option("--seed", seed, "seed of the random inputs");
     app_.add_option_function<std::string>(
             "--device",
             [this](const std::string& text) {
@@ -120,6 +136,7 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
             if (error.get_exit_code() == 0) return app_.exit(error);  // --help, on stdout
             throw UsageError(error.what());
         }
+        check_numbers(app_);
         if (const std::string reason = why_no_cuda();
             device == DeviceChoice::cuda && !reason.empty())
             throw std::runtime_error(fmt::format("--device cuda: {}", reason));

@@ -88,6 +88,8 @@ TEST_CASE("exit status 2 and one line for wrong usage") {
         {"--seed", "1.5"},
         {"--device", "tpu"},
         {"--seed", "99999999999999999999"},
+        {"--seed", "010"},
+        {"--seed", "0x10"},
         {"--end", "usage"},
         {"--lengths", "1,,2"},
         {"--lengths", "9999999999999999999"},

@@ -7,6 +7,7 @@ usage: programs_test.py PROGRAM defaults|usage
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -64,6 +65,18 @@ class Usage(InFolder):
                 run = self.run_program(option, "no\x01such-value")
                 self.assertIn(run.returncode, (1, 2))
                 self.assert_one_line(run.stderr)
+
+    def test_numbers_refuse_nonsense(self):
+        """Each option that takes a number names the fault of what is none."""
+        options = re.findall(r"(--[\w-]+) (INT|UINT|FLOAT)\b", self.run_program("--help").stdout)
+        self.assertIn(("--seed", "UINT"), options)
+        for option, kind in options:
+            too_large = "1e999" if kind == "FLOAT" else "99999999999999999999999999"
+            for value in ["x", "", "1x", too_large]:
+                with self.subTest(option=option, value=value):
+                    run = self.run_program(option, value)
+                    self.assertEqual(run.returncode, 2)
+                    self.assert_one_line(run.stderr)
 
     def test_results_that_have_nowhere_to_go(self):
         run = self.run_program("--json", str(self.folder / "none" / "results.json"))

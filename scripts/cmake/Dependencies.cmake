@@ -1,12 +1,17 @@
 # Every library the course uses. A package of the system is taken if there is one (Debian and Ubuntu
-# have them all, see scripts/packages.txt); otherwise the pinned version is fetched and built.
+# have them all, see scripts/packages.txt); otherwise the pinned version is fetched and built. Pinned are
+# the versions of Debian 12, so that both ways build the same; scripts/check_fetched_build.py tries it.
 include(FetchContent)
 set(FETCHCONTENT_QUIET OFF)
 
-# A header-only library needs no build of its own tests and documentation.
+# Only the libraries themselves are wanted. Subprojects older than CMake's policy CMP0077 would not take
+# these from plain variables, and CMake 4 not build projects that ask for less than 3.5.
+set(CMAKE_POLICY_DEFAULT_CMP0077 NEW)
+set(CMAKE_POLICY_VERSION_MINIMUM 3.5)
 set(EIGEN_BUILD_DOC OFF)
 set(EIGEN_BUILD_PKGCONFIG OFF)
 set(DOCTEST_WITH_TESTS OFF)
+set(DOCTEST_WITH_MAIN_IN_STATIC_LIB OFF)
 set(JSON_BuildTests OFF)
 set(BENCHMARK_ENABLE_TESTING OFF)
 set(BENCHMARK_ENABLE_INSTALL OFF)
@@ -28,13 +33,13 @@ FetchContent_Declare(nlohmann_json
     FIND_PACKAGE_ARGS 3.11)
 FetchContent_Declare(CLI11
     GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git
-    GIT_TAG v2.3.2
+    GIT_TAG v2.1.2
     GIT_SHALLOW TRUE
     FIND_PACKAGE_ARGS 2.1)
 # Unicode's character classes, for GPT-2's tokenizer.
 FetchContent_Declare(utf8proc
     GIT_REPOSITORY https://github.com/JuliaStrings/utf8proc.git
-    GIT_TAG v2.9.0
+    GIT_TAG v2.8.0
     GIT_SHALLOW TRUE
     FIND_PACKAGE_ARGS MODULE)
 FetchContent_MakeAvailable(Eigen3 fmt nlohmann_json CLI11 utf8proc)
@@ -52,7 +57,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 if(FA_TESTS)
     FetchContent_Declare(doctest
         GIT_REPOSITORY https://github.com/doctest/doctest.git
-        GIT_TAG v2.4.11
+        GIT_TAG v2.4.9
         GIT_SHALLOW TRUE
         FIND_PACKAGE_ARGS 2.4.9)
     FetchContent_MakeAvailable(doctest)
