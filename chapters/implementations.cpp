@@ -9,12 +9,29 @@
 #include "chapters/01_memory_accounting/naive_attention.h"
 #include "chapters/03_blocked_attention/blocked_attention.h"
 #include "chapters/03_blocked_attention/fast_attention.h"
+#include "chapters/04_cuda_tiled/executor_attention.h"
+#ifdef FA_CUDA_ENABLED
+#include "chapters/04_cuda_tiled/naive_attention_cuda.h"
+#include "chapters/04_cuda_tiled/tiled_attention.h"
+#endif
 
 namespace fa {
 
 std::span<const Implementation> all_implementations() {
     static const std::array list{
-        CPU_NAIVE, CPU_NAIVE_BF16_SCORES, CPU_BLOCKED_KV_OUTER, CPU_BLOCKED, CPU_FAST,
+        CPU_NAIVE,
+        CPU_NAIVE_BF16_SCORES,
+        CPU_BLOCKED_KV_OUTER,
+        CPU_BLOCKED,
+        CPU_FAST,
+        EXECUTOR_TILED,
+        EXECUTOR_REGISTER_TILED,
+#ifdef FA_CUDA_ENABLED
+        CUDA_NAIVE,
+        CUDA_NAIVE_16BIT_SCORES,
+        CUDA_TILED,
+        CUDA_REGISTER_TILED,
+#endif
     };
     return list;
 }

@@ -1,14 +1,19 @@
-// Every check of the suite, on every implementation of the list: a test case for each check, a
-// subcase for each implementation. Inputs and gold are computed once for all of them.
+// Every check of the suite, on every implementation of the list that runs on FA_SUITE_DEVICE (one
+// test program for each device): a test case for each check, a subcase for each implementation.
+// Inputs and gold are computed once for all of them.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <set>
 #include <string>
 
 #include "chapters/implementations.h"
 #include "tests/attention_suite.h"
+#ifdef FA_CUDA_ENABLED
+#include "common/cuda/device.h"
+#endif
 
 namespace fa::suite {
 namespace {
@@ -18,9 +23,22 @@ std::set<std::string_view>& checks_with_a_test() {
     return names;
 }
 
+/// Why the device cannot be used here, or empty.
+std::string why_skipped() {
+#ifdef FA_CUDA_ENABLED
+    if (Device::FA_SUITE_DEVICE == Device::cuda) return why_no_gpu();
+#endif
+    return {};
+}
+
 void run_on_all(std::string_view name) {
+    if (const std::string reason = why_skipped(); !reason.empty()) {
+        std::printf("skipped: %s\n", reason.c_str());
+        return;
+    }
     const SuiteCheck& check = check_named(name);
     for (const Implementation& implementation : all_implementations()) {
+        if (implementation.device != Device::FA_SUITE_DEVICE) continue;
         SUBCASE(std::string(implementation.name).c_str()) {
             // A fault can break hundreds of values; a dozen lines tell the story.
             constexpr std::size_t SHOWN = 12;
@@ -70,7 +88,9 @@ TEST_CASE("attention: every check of the suite has a test case") {
 
 TEST_CASE("attention: the list of implementations is well formed") {
     std::set<std::string_view> names;
+    int on_this_device = 0;
     for (const Implementation& implementation : all_implementations()) {
+        on_this_device += implementation.device == Device::FA_SUITE_DEVICE;
         CAPTURE(std::string(implementation.name));
         CHECK_FALSE(implementation.name.empty());
         CHECK(names.insert(implementation.name).second);
@@ -82,6 +102,7 @@ TEST_CASE("attention: the list of implementations is well formed") {
         CHECK(&implementation_named(implementation.name) == &implementation);
     }
     CHECK(names.size() >= 2);
+    CHECK(on_this_device >= 1);  // this program tests something
     CHECK_THROWS_WITH_AS(implementation_named("no_such"), doctest::Contains("cpu_naive"),
                          std::invalid_argument);
 }

@@ -57,6 +57,18 @@ std::vector<DType> dtypes_of(const Implementation& implementation) {
     return dtypes;
 }
 
+std::vector<DType> dtypes_of_long_check(const Implementation& implementation) {
+    const std::vector<DType> all = dtypes_of(implementation);
+    if (implementation.device != Device::executor) return all;
+    return {std::find(all.begin(), all.end(), DType::bf16) != all.end() ? DType::bf16
+                                                                        : all.front()};
+}
+
+std::int64_t longest_length(const Implementation& implementation) {
+    return implementation.device == Device::executor ? 600
+                                                     : std::numeric_limits<std::int64_t>::max();
+}
+
 namespace {
 
 /// The naive implementation, whose error is the yardstick.

@@ -102,6 +102,14 @@ bool supports(const Implementation& implementation, const AttentionProblem& prob
 /// @throws std::runtime_error if there is none: a suite that checks nothing must not pass
 std::vector<DType> dtypes_of(const Implementation& implementation);
 
+/// The same for the long checks: one type, bf16, on the executor. It takes a kernel's time some
+/// thousand times over, and the kernels that it runs do the same arithmetic for every type; what
+/// differs, loads and stores, the other checks see in every type.
+std::vector<DType> dtypes_of_long_check(const Implementation& implementation);
+
+/// The longest sequences to try: on the executor a dozen tiles, elsewhere any.
+std::int64_t longest_length(const Implementation& implementation);
+
 /// Unit roundoff: the largest relative error of one rounding, 2^-24, 2^-11 or 2^-8.
 double roundoff(DType dtype);
 

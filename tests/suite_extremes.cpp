@@ -9,7 +9,7 @@ namespace fa::suite {
 
 Failures check_extreme_scores(const Implementation& implementation) {
     Failures failures;
-    for (DType dtype : dtypes_of(implementation))
+    for (DType dtype : dtypes_of_long_check(implementation))
         for (Pattern pattern : {Pattern::rising, Pattern::falling, Pattern::spikes,
                                 Pattern::very_negative, Pattern::equal})
             for (bool causal : {false, true})

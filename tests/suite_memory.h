@@ -24,11 +24,13 @@ class MemoryBlock {
     static MemoryBlock sparse(std::size_t bytes);
 
     std::span<std::byte> bytes() const { return {data_.get(), size_}; }
+    bool is_sparse() const { return sparse_; }
 
   private:
     MemoryBlock() = default;
     std::unique_ptr<std::byte, std::function<void(std::byte*)>> data_;
     std::size_t size_ = 0;
+    bool sparse_ = false;
 };
 
 /// A place in a block, in bytes from its start.
@@ -46,13 +48,20 @@ struct PlacedTensors {
     std::int64_t lse_stride_batch = 0, lse_stride_head = 0;
 };
 
+/// The views of a problem's tensors.
+/// @param address where a place lies for the one who runs
+AttentionTensors tensors_at(const AttentionProblem& problem, const PlacedTensors& placed,
+                            const std::function<std::byte*(const Place&)>& address);
+
 /// Runs an implementation, through the door, on tensors and workspace prepared in host memory, and
-/// leaves the results there. A CPU implementation gets the host's addresses. For a device, this is
-/// the place that copies each block there and back (and the only one that has to change).
+/// leaves the results there. An implementation on the CPU, or on the executor, gets the host's
+/// addresses. For one on the GPU every block is copied there whole, guards and all, and back.
 /// @param workspace its first `workspace_bytes` bytes are what the implementation gets
+/// @return most bytes it held beside its workspace: on the heap, or on a GPU in device buffers
 /// @throws what fa::attention() throws; std::logic_error for a device that is not built in
-void run_where_it_lives(const Implementation& implementation, const AttentionProblem& problem,
-                        const PlacedTensors& tensors, MemoryBlock& workspace,
-                        std::size_t workspace_bytes, const Launch& launch);
+std::size_t run_where_it_lives(const Implementation& implementation,
+                               const AttentionProblem& problem, const PlacedTensors& tensors,
+                               MemoryBlock& workspace, std::size_t workspace_bytes,
+                               const Launch& launch);
 
 }  // namespace fa::suite

@@ -61,7 +61,7 @@ Clean clean_run(const Implementation& implementation, DType dtype, std::int64_t 
 
 Failures check_masked_keys(const Implementation& implementation) {
     Failures failures;
-    for (DType dtype : dtypes_of(implementation)) {
+    for (DType dtype : dtypes_of_long_check(implementation)) {
         // One bad key at a time: rows before it do not see it.
         const auto [c, clean] = clean_run(implementation, dtype, 290, 290, 64, true);
         const AttentionProblem& p = c.problem;
@@ -153,7 +153,7 @@ void check_one_nan(Failures& failures, const Implementation& implementation, con
 
 Failures check_visible_nan(const Implementation& implementation) {
     Failures failures;
-    for (DType dtype : dtypes_of(implementation))
+    for (DType dtype : dtypes_of_long_check(implementation))
         for (bool causal : {false, true}) {
             // Vectorised maxima see a NaN in some positions and miss it in others.
             const Clean small = clean_run(implementation, dtype, 17, 17, 24, causal);

@@ -9,8 +9,6 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "common/memory_meter.h"
-
 namespace fa::suite {
 
 std::string_view name_of(Layout layout) {
@@ -150,11 +148,8 @@ class Observed {
         std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(needed), bytes.end(), GUARD);
 
         Run result;
-        {
-            const MemoryMeter meter;
+        result.held_beside =
             run_where_it_lives(implementation, p_, placed_, workspace, needed, launch);
-            result.heap_peak = meter.peak();
-        }
         collect(result);
         for (std::size_t i = needed; i < bytes.size(); ++i)
             if (bytes[i] != GUARD) {

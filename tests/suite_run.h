@@ -48,7 +48,8 @@ struct Run {
     std::vector<float> o;             ///< dense [batch, heads_q, len_q, head_dim], widened
     std::vector<float> lse;           ///< dense [batch, heads_q, len_q]; empty if not wanted
     std::vector<std::string> faults;  ///< bytes written outside O, LSE and workspace
-    std::size_t heap_peak = 0;        ///< most bytes it held on the heap beside its workspace
+    std::size_t held_beside = 0;      ///< most bytes it held beside its workspace, on the heap or,
+                                      ///< on a GPU, in device buffers
 };
 
 /// Lays out, poisons, runs, and looks after what was touched.

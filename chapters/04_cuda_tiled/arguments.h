@@ -9,7 +9,8 @@
 #include "common/attention.h"
 #include "common/kernel_language.h"
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 /// One problem as a kernel sees it. Lengths fit 32 bits, offsets into tensors are 64-bit.
 template <class T>
@@ -91,4 +92,5 @@ struct BlockPosition {
     }
 };
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

@@ -13,7 +13,8 @@
 #include "chapters/04_cuda_tiled/register_tiled_kernel.h"
 #include "chapters/04_cuda_tiled/tiled_kernel.h"
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 /// Takes the first of several tile sizes, large to small, that has the head dimension and fits.
 /// Speed only, never correctness: the limit is shared memory, in which all tiles are fp32.
@@ -80,4 +81,5 @@ std::string fused_why_unsupported(const AttentionProblem& p, std::size_t shared_
     return fused_launch_why_unsupported(p, blocks, fits ? 0 : need, shared_limit);
 }
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

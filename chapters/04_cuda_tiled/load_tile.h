@@ -4,7 +4,8 @@
 
 #include "common/kernel_language.h"
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 /// The least row stride ≥ `columns` floats at which the rows that a warp writes at once, `lanes`
 /// floats of each, lie in different ones of the 32 banks.
@@ -55,4 +56,5 @@ __device__ __forceinline__ void load_tile(GlobalPointer<const T> source, std::in
 }
 // [load-tile]
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

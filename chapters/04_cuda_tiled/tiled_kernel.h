@@ -7,7 +7,8 @@
 #include "chapters/04_cuda_tiled/arguments.h"
 #include "chapters/04_cuda_tiled/load_tile.h"
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 /// Sizes of the tiled kernel. BLOCK_M queries meet BLOCK_N keys at a time; four neighbouring
 /// threads share a query.
@@ -139,4 +140,5 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCE
             l == 0.0f ? minus_infinity() : m + logf(l);
 }
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

@@ -13,7 +13,8 @@
 
 #define FA_KERNEL_NAMESPACE on_gpu
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 template <class T>
 using GlobalPointer = T*;
@@ -78,4 +79,5 @@ __device__ __forceinline__ float minus_infinity() {
     return __int_as_float(0xff800000);
 }
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

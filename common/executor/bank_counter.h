@@ -4,6 +4,7 @@
 /// that want the same word served at once.
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -11,9 +12,10 @@
 
 namespace fa::executor {
 
-/// Collects each thread's accesses between two barriers, then looks at the n-th access of the 32
-/// lanes of a warp as one instruction. That is what they are as long as the lanes of a warp make
-/// the same accesses in the same order, as the kernels of this course do.
+/// Collects each lane's accesses between two points where its warp meets (a block barrier, a warp
+/// barrier, a shuffle), then looks at the n-th access of the 32 lanes as one instruction. That is
+/// what they are as long as the lanes of a warp make the same accesses in the same order, or some
+/// of them stop early, as the kernels of this course do.
 class BankCounter {
   public:
     explicit BankCounter(std::size_t threads) : accesses_(threads) {}
@@ -23,14 +25,14 @@ class BankCounter {
             {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)});
     }
 
-    void end_of_phase() {
-        for (std::size_t warp = 0; warp < accesses_.size() / WARP_SIZE; ++warp) {
-            std::size_t longest = 0;
-            for (unsigned lane = 0; lane < WARP_SIZE; ++lane)
-                longest = std::max(longest, accesses_[warp * WARP_SIZE + lane].size());
-            for (std::size_t n = 0; n < longest; ++n) instruction(warp, n);
-        }
-        for (auto& list : accesses_) list.clear();
+    /// The lanes of a warp have met: what they did up to now is complete.
+    void end_of_phase(std::size_t warp) {
+        const auto lanes = accesses_.begin() + static_cast<std::ptrdiff_t>(warp * WARP_SIZE);
+        std::size_t longest = 0;
+        for (unsigned lane = 0; lane < WARP_SIZE; ++lane)
+            longest = std::max(longest, lanes[lane].size());
+        for (std::size_t n = 0; n < longest; ++n) instruction(warp, n);
+        for (unsigned lane = 0; lane < WARP_SIZE; ++lane) lanes[lane].clear();
     }
 
     void add_to(Counters& counters) const {
@@ -46,7 +48,7 @@ class BankCounter {
 
     /// The hardware serves 128 bytes a clock: 8-byte accesses in two half warps, 16-byte accesses
     /// in four quarter warps. Within each, the clocks are the most different words that one bank
-    /// holds.
+    /// is asked for.
     void instruction(std::size_t warp, std::size_t n) {
         std::uint32_t size = 4;
         for (unsigned lane = 0; lane < WARP_SIZE; ++lane)
@@ -55,19 +57,21 @@ class BankCounter {
         const unsigned groups = size / 4, lanes_per_group = WARP_SIZE / groups;
         ++instructions_;
         for (unsigned group = 0; group < groups; ++group) {
-            std::vector<std::uint32_t> words;
+            std::array<std::uint32_t, WARP_SIZE> words;
+            std::size_t count = 0;
             for (unsigned i = 0; i < lanes_per_group; ++i) {
                 const auto& list = accesses_[warp * WARP_SIZE + group * lanes_per_group + i];
                 if (n >= list.size()) continue;
                 for (std::uint32_t byte = 0; byte < std::max(list[n].size, 4u); byte += 4)
-                    words.push_back((list[n].offset + byte) / 4);
+                    words[count++] = (list[n].offset + byte) / 4;
             }
-            if (words.empty()) continue;
-            std::sort(words.begin(), words.end());
-            words.erase(std::unique(words.begin(), words.end()), words.end());
-            std::uint32_t per_bank[32] = {};
-            for (std::uint32_t word : words) ++per_bank[word % 32];
-            wavefronts_ += *std::max_element(per_bank, per_bank + 32);
+            if (count == 0) continue;
+            const auto last = words.begin() + static_cast<std::ptrdiff_t>(count);
+            std::sort(words.begin(), last);
+            std::array<std::uint32_t, 32> per_bank{};
+            std::for_each(words.begin(), std::unique(words.begin(), last),
+                          [&](std::uint32_t word) { ++per_bank[word % 32]; });
+            wavefronts_ += *std::max_element(per_bank.begin(), per_bank.end());
             ++ideal_;
         }
     }

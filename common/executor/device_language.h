@@ -25,7 +25,8 @@
 #define blockIdx (::fa::executor::position().block)
 #define __syncthreads() ::fa::executor::block_barrier(__FILE__, __LINE__)
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 using std::max;
 using std::min;
@@ -142,7 +143,7 @@ inline float shuffle_xor(float value, unsigned mask) {
 
 /// __syncwarp().
 inline void warp_barrier() {
-    executor::warp_exchange(-1, nullptr, 0);
+    executor::warp_exchange(executor::WARP_BARRIER, nullptr, 0);
 }
 
 inline float to_float(float value) {
@@ -170,4 +171,5 @@ inline float minus_infinity() {
     return -std::numeric_limits<float>::infinity();
 }
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/executor/bank_counter.h"
@@ -45,7 +46,7 @@ class Block {
           shared_bytes_(shared_bytes),
           threads_(block.count()),
           warps_(block.count() / WARP_SIZE),
-          races_(shared_bytes),
+          races_(shared_bytes, warps_.size()),
           options_(options) {
         position_.block_dim = block;
         position_.grid_dim = grid;
@@ -58,7 +59,7 @@ class Block {
                            static_cast<unsigned>(linear_block / grid.x % grid.y),
                            static_cast<unsigned>(linear_block / grid.x / grid.y)};
         std::memset(shared_.data(), 0xff, shared_.size());  // a NaN in every type
-        races_.clear();
+        races_.block_barrier();                             // blocks follow one another
         for (Warp& warp : warps_) warp = {};
         for (Thread& thread : threads_) {
             thread.wait = Wait::none;
@@ -86,7 +87,9 @@ class Block {
         if (++warp.arrived == WARP_SIZE) {
             warp.arrived = 0;
             ++warp.phase;
-            races_.warp_barrier(current_ / WARP_SIZE);
+            // A shuffle exchanges registers; it does not order accesses to memory.
+            if (operation == WARP_BARRIER) races_.warp_barrier(current_ / WARP_SIZE);
+            if (banks_) banks_->end_of_phase(current_ / WARP_SIZE);
         } else {
             while (warp.phase == phase) pause(Wait::warp);
         }
@@ -94,7 +97,7 @@ class Block {
     }
 
     void note_shared(std::size_t offset, std::size_t size, bool is_write) {
-        if (offset % size != 0)
+        if ((offset & (size - 1)) != 0)  // sizes are powers of two
             fail(fmt::format("shared access of {} bytes at offset {}, not aligned", size, offset));
         if (offset + size > shared_bytes_)
             fail(fmt::format("shared access at bytes {}..{} of {}", offset, offset + size,
@@ -144,7 +147,8 @@ class Block {
             fail(fmt::format("divergence at a barrier: thread 0 {}, this one {}", where(first),
                              where(thread)));
         }
-        if (banks_) banks_->end_of_phase();
+        if (banks_)
+            for (std::size_t warp = 0; warp < warps; ++warp) banks_->end_of_phase(warp);
         if (first.wait == Wait::done) return true;
         ++counters_.barriers;
         races_.block_barrier();
@@ -247,24 +251,27 @@ Counters run(Dim3 grid, Dim3 block, std::size_t shared_bytes, const std::functio
     std::exception_ptr error;
     std::atomic<bool> failed = false;
     std::mutex mutex;
+    std::atomic<std::uint64_t> next = 0;
 #pragma omp parallel num_threads(workers)
     {
-        Block state(grid, block, shared_bytes, options);
-        running = &state;
-#pragma omp for schedule(dynamic)
-        for (std::uint64_t i = 0; i < blocks; ++i) {
-            if (failed) continue;
+        // No exception may leave the region: the first waits outside for the others to end.
+        try {
+            Block state(grid, block, shared_bytes, options);
+            Block* const outer = std::exchange(running, &state);
             try {
-                state.run(i, kernel);
+                for (std::uint64_t i; !failed && (i = next++) < blocks;) state.run(i, kernel);
             } catch (...) {
-                const std::lock_guard lock(mutex);
-                if (!error) error = std::current_exception();
-                failed = true;
+                running = outer;
+                throw;
             }
+            running = outer;
+            const std::lock_guard lock(mutex);
+            total += state.counters();
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!error) error = std::current_exception();
+            failed = true;
         }
-        running = nullptr;
-        const std::lock_guard lock(mutex);
-        total += state.counters();
     }
     if (error) std::rethrow_exception(error);
     total.blocks = blocks;

@@ -79,8 +79,13 @@ const ThreadPosition& position();
 /// __syncthreads(). `line` tells one barrier from another.
 void block_barrier(const char* file, int line);
 
+/// __syncwarp(), as an operation.
+inline constexpr int WARP_BARRIER = -1;
+
 /// A rendezvous of the 32 lanes of a warp. Each lane leaves up to 16 bytes and `operation`;
 /// returned are the 32 lanes' 16-byte slots, valid until the lane's next call.
+/// @param operation WARP_BARRIER, which also orders the lanes' accesses to shared memory, or any
+///                  number that tells one shuffle from another
 /// @throws Fault if the lanes come with different operations
 const std::byte* warp_exchange(int operation, const void* value, std::size_t size);
 

@@ -4,11 +4,11 @@
 /// Tells AddressSanitizer of every change of stacks, which Boost's fast path does not.
 
 #include <boost/context/fiber.hpp>
-#include <boost/context/fixedsize_stack.hpp>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define FA_ASAN_FIBERS 1
@@ -18,26 +18,33 @@
 #endif
 #endif
 #ifdef FA_ASAN_FIBERS
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace fa::executor {
 
-/// Runs a function that may pause. An exception in the function comes out of resume(). Destroying a
-/// fiber that is paused unwinds its stack.
+/// Runs a function that may pause. An exception in the function comes out of resume().
 class Fiber {
   public:
+    Fiber() = default;
+    ~Fiber() { cancel(); }
+    Fiber(const Fiber&) = delete;
+    Fiber& operator=(const Fiber&) = delete;
+
     /// Makes the fiber ready to run `body` from its start. `body` must outlive the run.
     void start(const std::function<void()>& body) {
-        error_ = nullptr;
-        fiber_ = boost::context::fiber(std::allocator_arg, Stack{this},
+        cancel();
+        cancelled_ = false;
+        if (!memory_) memory_.reset(new std::byte[STACK_BYTES]);
+        new_stack();
+        fiber_ = boost::context::fiber(std::allocator_arg, Stack{memory_.get()},
                                        [this, &body](boost::context::fiber&& caller) {
                                            caller_ = std::move(caller);
                                            entered();
                                            try {
-                                               body();
-                                           } catch (const boost::context::detail::forced_unwind&) {
-                                               throw;
+                                               if (!cancelled_) body();
+                                           } catch (const Cancelled&) {
                                            } catch (...) {
                                                error_ = std::current_exception();
                                            }
@@ -59,25 +66,37 @@ class Fiber {
         leaving(/*for_good=*/false);
         caller_ = std::move(caller_).resume();
         entered();
+        if (cancelled_) throw Cancelled{};
+    }
+
+    /// Ends a function that has paused: what its stack holds is destroyed. (Boost's own way, a
+    /// forced unwinding, would change stacks behind AddressSanitizer's back.)
+    void cancel() {
+        if (!fiber_) return;
+        cancelled_ = true;
+        resume();
     }
 
   private:
+    struct Cancelled {};
     static constexpr std::size_t STACK_BYTES = 256 * 1024;
 
-    /// Keeps one stack per Fiber, so that thousands of short runs allocate it once.
+    /// Hands Boost the stack that the Fiber keeps, so that thousands of short runs allocate one.
     struct Stack {
-        Fiber* owner;
+        std::byte* memory;
         boost::context::stack_context allocate() {
-            if (!owner->memory_) owner->memory_.reset(new std::byte[STACK_BYTES]);
             boost::context::stack_context context;
             context.size = STACK_BYTES;
-            context.sp = owner->memory_.get() + STACK_BYTES;
+            context.sp = memory + STACK_BYTES;
             return context;
         }
         void deallocate(boost::context::stack_context&) noexcept {}
     };
 
 #ifdef FA_ASAN_FIBERS
+    void new_stack() {
+        ASAN_UNPOISON_MEMORY_REGION(memory_.get(), STACK_BYTES);
+    }
     void before_resume() {
         __sanitizer_start_switch_fiber(&outer_fake_, memory_.get(), STACK_BYTES);
     }
@@ -90,11 +109,13 @@ class Fiber {
     void leaving(bool for_good) {
         __sanitizer_start_switch_fiber(for_good ? nullptr : &inner_fake_, outer_bottom_,
                                        outer_size_);
+        if (for_good) inner_fake_ = nullptr;
     }
     void *outer_fake_ = nullptr, *inner_fake_ = nullptr;
     const void* outer_bottom_ = nullptr;
     std::size_t outer_size_ = 0;
 #else
+    void new_stack() {}
     void before_resume() {}
     void after_resume() {}
     void entered() {}
@@ -103,6 +124,7 @@ class Fiber {
 
     std::unique_ptr<std::byte[]> memory_;  // before the fibers, which live in it
     std::exception_ptr error_;
+    bool cancelled_ = false;
     boost::context::fiber caller_, fiber_;
 };
 

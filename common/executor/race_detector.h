@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// Finds races in shared memory: for every word, who touched it last, and between which barriers.
+/// Finds races in shared memory: for every word, who wrote it last, who read it since, and between
+/// which barriers.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,60 +9,75 @@
 
 namespace fa::executor {
 
-/// Two accesses to a word by different threads, at least one a write, race unless a block barrier,
-/// or for threads of one warp a warp barrier, lies between. Remembers the last write and the last
-/// read of a word (of several readers the latest, or that there were several): enough to find every
-/// race with the latest access, which is what a kernel with a missing barrier shows in one run or
-/// another.
+/// Two accesses to a 4-byte word by different threads, at least one of them a write, race unless a
+/// block barrier lies between them, or, for threads of one warp, a warp barrier.
+///
+/// Exact for the order in which the threads ran: an access is reported if and only if it races with
+/// an earlier one. The last write is enough to know, since all earlier ones are ordered before it
+/// or were reported. Of the readers since the last block barrier, two warps are enough: a write
+/// comes from another warp than one of the two. Of a warp's readers since its last warp barrier one
+/// lane is enough, and whether there were others.
 class RaceDetector {
   public:
-    explicit RaceDetector(std::size_t bytes) : words_((bytes + 3) / 4) {}
+    RaceDetector(std::size_t bytes, std::size_t warps)
+        : words_((bytes + 3) / 4), warp_epoch_(warps, 0) {}
 
-    void clear() {
-        words_.assign(words_.size(), Word{});
-        block_epoch_ = 1;
-        warp_epoch_.assign(warp_epoch_.size(), 0);
-    }
+    /// All accesses up to now, of all threads, are ordered before all that follow.
     void block_barrier() { ++block_epoch_; }
-    void warp_barrier(std::size_t warp) { ++epoch_of(warp); }
+    /// The same for the threads of one warp.
+    void warp_barrier(std::size_t warp) { ++warp_epoch_[warp]; }
 
-    /// @return false if the access races with an earlier one
+    /// Notes an access. @return false if it races with an earlier one
     bool access(std::size_t thread, std::size_t offset, std::size_t size, bool is_write) {
-        const auto self = static_cast<std::uint32_t>(thread);
-        const Stamp now{self, block_epoch_, epoch_of(thread / 32)};
+        const Toucher now{warp_epoch_[thread / 32], static_cast<std::uint16_t>(thread)};
         bool clean = true;
         for (std::size_t w = offset / 4; w < (offset + size + 3) / 4; ++w) {
             Word& word = words_[w];
-            clean &= ordered(word.write, now);
+            if (word.write_epoch == block_epoch_) clean &= ordered(word.writer, now);
             if (is_write) {
-                clean &= ordered(word.read, now) && ordered(word.other_read, now);
-                word.write = now;
-            } else if (word.read.thread != self) {
-                word.other_read = word.read;
-                word.read = now;
+                if (word.read_epoch == block_epoch_)
+                    for (const Toucher& reader : word.reader)
+                        clean &= reader.thread == NOBODY || ordered(reader, now);
+                word.write_epoch = block_epoch_;
+                word.writer = now;
+            } else if (word.read_epoch != block_epoch_) {
+                word.read_epoch = block_epoch_;
+                word.reader[0] = now;
+                word.reader[1].thread = NOBODY;
             } else {
-                word.read = now;
+                note_reader(word.reader[word.reader[0].warp() == now.warp() ? 0 : 1], now);
             }
         }
         return clean;
     }
 
   private:
-    struct Stamp {
-        std::uint32_t thread = 0, block_epoch = 0, warp_epoch = 0;  // block epoch 0: never
+    static constexpr std::uint16_t NOBODY = 0xffff;
+
+    struct Toucher {
+        std::uint32_t warp_epoch = 0;
+        std::uint16_t thread = NOBODY;
+        bool several = false;  // other lanes of the warp did the same, between the same barriers
+        int warp() const { return thread / 32; }
     };
+    /// What happened since the block barriers numbered write_epoch and read_epoch.
     struct Word {
-        Stamp write, read, other_read;
+        std::uint32_t write_epoch = 0, read_epoch = 0;
+        Toucher writer;
+        Toucher reader[2];  // of different warps
     };
 
-    static bool ordered(const Stamp& before, const Stamp& now) {
-        if (before.block_epoch != now.block_epoch) return true;
-        if (before.thread == now.thread) return true;
-        return before.thread / 32 == now.thread / 32 && before.warp_epoch != now.warp_epoch;
+    /// For two accesses between the same block barriers.
+    static bool ordered(const Toucher& before, const Toucher& now) {
+        return before.warp() == now.warp() && (before.warp_epoch != now.warp_epoch ||
+                                               (before.thread == now.thread && !before.several));
     }
-    std::uint32_t& epoch_of(std::size_t warp) {
-        if (warp >= warp_epoch_.size()) warp_epoch_.resize(warp + 1, 0);
-        return warp_epoch_[warp];
+
+    static void note_reader(Toucher& reader, const Toucher& now) {
+        const bool beside = reader.warp() == now.warp() && reader.warp_epoch == now.warp_epoch;
+        const bool several = beside && (reader.several || reader.thread != now.thread);
+        reader = now;
+        reader.several = several;
     }
 
     std::vector<Word> words_;
