@@ -32,8 +32,9 @@ class Folder {
 
     /// Runs with this model and text, and more flags.
     ProgramRun run(std::vector<std::string> flags) const {
-        std::vector<std::string> arguments{FA_CH07, "--model", directory_.path().string(),
-                                           "--tokens", path("text.txt")};
+        std::vector<std::string> arguments{FA_CH07,    "--model",        directory_.path().string(),
+                                           "--tokens", path("text.txt"), "--device",
+                                           "cpu"};
         arguments.insert(arguments.end(), flags.begin(), flags.end());
         return run_program(arguments);
     }
@@ -106,7 +107,7 @@ TEST_CASE("a reference that does not hold fails the run") {
     folder.directory().write("other.txt", "Behind him the lamps were lit in the reading room.");
     CHECK(folder.run({"--tokens", folder.path("other.txt")}).exit_status == 2);  // given twice
     const ProgramRun other = run_program({FA_CH07, "--model", folder.directory().path().string(),
-                                          "--tokens", folder.path("other.txt")});
+                                          "--tokens", folder.path("other.txt"), "--device", "cpu"});
     CHECK(other.exit_status == 0);
 }
 

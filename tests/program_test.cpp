@@ -74,8 +74,11 @@ TEST_CASE("exit status 1 and one line when something goes wrong") {
     CHECK(memory.exit_status == 1);
     CHECK(memory.err == "program_fixture: out of memory\n");
     const ProgramRun cuda = fixture({"--device", "cuda"});
-    CHECK(cuda.exit_status == 1);
-    CHECK(one_line(cuda.err));
+    if (cuda.exit_status != 0) {  // as it is on a machine without a GPU
+        CHECK(cuda.exit_status == 1);
+        CHECK(one_line(cuda.err));
+        CHECK(cuda.err.find("--device cuda: ") != std::string::npos);
+    }
 }
 
 TEST_CASE("exit status 2 and one line for wrong usage") {

@@ -125,7 +125,7 @@ Failures check_heap(const Implementation& implementation) {
     const std::size_t length = on_executor ? 600 : 2000;
     // What the libraries may take beside the workspace, per thread: room to pack a tile, and
     // Eigen's matrix product may pack all of K. A hidden S would take several times as much.
-    const std::size_t allowance = THREADS * (length * DIM * sizeof(float) + 64 * 1024);
+    const std::size_t allowance = THREADS * (length * DIM * sizeof(float) + 256 * 1024);
     const RunOptions options{.layout = Layout::dense, .threads = THREADS};
     Failures failures;
     for (DType dtype : dtypes_of(implementation)) {
