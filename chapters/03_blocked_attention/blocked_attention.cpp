@@ -25,22 +25,9 @@ using namespace tiles;
 /// One tile of S, from product to weighted sum: the inner loop of both orders.
 /// `s` is room for [queries, keys].
 void attend_tile(const AttentionProblem& p, const KeyTile& kv, Tile s, QueryTile& q) {
-    s.noalias() = q.q * kv.k.transpose();  // S_ij = Q_i·K_jᵀ
-
-    for (std::int64_t i = 0; i < q.span.rows; ++i) {
-        // The first `visible` scores of the row; in a diagonal tile the rest is masked.
-        auto seen = s.row(i).head(visible_in(p, kv.span, q.span.first + i)).array();
-        const float m_new = larger_maximum(seen, q.m[i]);
-        // Nothing above −∞ yet: subtract 0, so that exp(−∞ − m) is 0 and not NaN.
-        const float shift = m_new == MINUS_INFINITY ? 0.0f : m_new;
-        const float correction = std::exp(q.m[i] - shift);
-
-        exponentiate(seen, shift);                  // P_ij = exp(S_ij − m_new)
-        q.l[i] = q.l[i] * correction + seen.sum();  // l = exp(m_old − m_new)·l + rowsum(P_ij)
-        q.o.row(i) *= correction;                   // O_i = diag(exp(m_old − m_new))·O_i …
-        q.m[i] = m_new;
-    }
-    add_weighted_values(p, s, kv.span, kv.v, q);  // … + P_ij·V_j
+    s.noalias() = q.q * kv.k.transpose();         // S_ij = Q_i·K_jᵀ
+    softmax_tile(p, kv.span, s, q);               // P_ij, and O, l and m corrected
+    add_weighted_values(p, s, kv.span, kv.v, q);  // O_i += P_ij·V_j
 }
 // [tile]
 

@@ -101,19 +101,6 @@ double predicted_seconds(const Cost& cost, const MachineRates& rates, bool simd_
            cost.bytes / rates.copied_bytes;
 }
 
-void print_rates(const std::vector<MachineRates>& machine) {
-    print_heading("What this machine can do, measured");
-    TextTable table({"threads", "matrix product (Eigen)", "exp (simd.h)", "exp (Eigen)",
-                     "copy, read + written"});
-    for (const MachineRates& rates : machine)
-        table.add({fmt::format("{}", rates.threads),
-                   fmt::format("{:.1f} GFLOP/s", rates.product_flops * 1e-9),
-                   fmt::format("{:.2f} G/s", rates.simd_exponentials * 1e-9),
-                   fmt::format("{:.2f} G/s", rates.eigen_exponentials * 1e-9),
-                   fmt::format("{:.1f} GB/s", rates.copied_bytes * 1e-9)});
-    fmt::print("{}", table.str());
-}
-
 /// Times of the runs that the checks and goals look at, by (implementation, length, threads).
 using Times = std::map<std::tuple<std::string_view, std::int64_t, int>, double>;
 
@@ -176,11 +163,8 @@ Times time_all(Program& program, const Options& options, const std::vector<Machi
 
 }  // namespace
 
-void show_speed(Program& program, const Options& options) {
-    std::vector<MachineRates> machine = {measure_rates(1)};
-    if (options.threads > 1) machine.push_back(measure_rates(options.threads));
-    print_rates(machine);
-
+void show_speed(Program& program, const Options& options,
+                const std::vector<MachineRates>& machine) {
     TextTable table({"N", "threads", "implementation", "time", "GFLOP/s", "of matrix product",
                      "predicted", "measured / predicted"});
     table.left(2);
@@ -214,52 +198,6 @@ void show_speed(Program& program, const Options& options) {
         program.checks.at_least("cpu_fast against cpu_naive, 1 thread, times faster",
                                 naive->second / times.at({CPU_FAST.name, longest, 1}), 1.0);
 #endif
-}
-
-void show_block_sizes(Program& program, const Options& options) {
-#if defined(NDEBUG) && !defined(FA_SANITIZED)
-    constexpr std::int64_t LENGTH = 1024;
-#else
-    constexpr std::int64_t LENGTH = 128;
-#endif
-    const AttentionProblem p{
-        .heads_q = 4, .heads_kv = 4, .len_q = LENGTH, .len_kv = LENGTH, .causal = true};
-    AttentionData<float> data(p, program.seed);
-    print_heading(
-        fmt::format("Block sizes of the Eigen version, Q outside, measured: GFLOP/s, "
-                    "N={} d=64 causal, 1 thread",
-                    LENGTH));
-    constexpr std::int64_t SIZES[] = {32, 64, 128, 256};
-    std::vector<std::string> headers = {"queries \\ keys"};
-    for (const std::int64_t kv : SIZES) headers.push_back(fmt::format("{}", kv));
-    headers.emplace_back("computed / needed");
-    TextTable table(headers);
-    auto json = nlohmann::ordered_json::array();
-    for (const std::int64_t q : SIZES) {
-        std::vector<std::string> cells = {fmt::format("{}", q)};
-        double waste = 0;
-        for (const std::int64_t kv : SIZES) {
-            const TileSize tiles{q, kv};
-            const AlignedBuffer workspace(blocked_workspace_bytes(p, LoopOrder::q_outer, tiles, 1));
-            const Timing timing = time_runs(
-                [&] {
-                    blocked_attention(p, data.tensors(), LoopOrder::q_outer, tiles,
-                                      workspace.bytes(), 1);
-                },
-                3, 0.05);
-            cells.push_back(fmt::format("{:.1f}", p.flops() / timing.fastest * 1e-9));
-            if (kv == q) waste = q_outer_cost(p, tiles).flops / p.flops();
-            json.push_back({{"block_q", q},
-                            {"block_kv", kv},
-                            {"min_ms", timing.fastest * 1e3},
-                            {"tile_bytes", workspace.bytes().size()}});
-        }
-        cells.push_back(fmt::format("{:.2f}", waste));
-        table.add(std::move(cells));
-    }
-    fmt::print("{}", table.str());
-    program.results.extras["block_sizes"] = std::move(json);
-    (void)options;
 }
 
 }  // namespace fa

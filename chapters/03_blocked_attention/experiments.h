@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "chapters/03_blocked_attention/machine_rates.h"
 #include "common/attention.h"
 #include "common/cost_model.h"
 #include "common/program.h"
@@ -35,10 +36,14 @@ void show_accuracy(Program& program);
 /// Scratch memory per thread, by formula and measured; the same bits for any number of threads.
 void show_threads(Program& program, const Options& options);
 
-/// Times of the implementations beside what the machine's ceilings predict.
-void show_speed(Program& program, const Options& options);
-
 /// Speed of the Eigen version over block sizes.
-void show_block_sizes(Program& program, const Options& options);
+void show_block_sizes(Program& program);
+
+/// Where the time of one tile goes, in the Eigen version and in the fast one.
+void show_tile(Program& program, const MachineRates& rates);
+
+/// Times of the implementations beside what the machine's ceilings predict.
+/// @param machine ceilings for one thread, and for many
+void show_speed(Program& program, const Options& options, const std::vector<MachineRates>& machine);
 
 }  // namespace fa

@@ -100,10 +100,7 @@ class QueryBlock {
         for (Floats& lanes : maximum) lanes = simd::broadcast(MINUS_INFINITY);
         scores(scratch_.q_t, k, p_.head_dim, visible, scratch_.s_t, maximum);
         softmax_block(weights_, scratch_.s_t, visible, maximum, state, correction);
-        in_groups(0, p_.head_dim, [&]<int COUNT>(std::int64_t c) {
-            weighted_sum_of_channels<COUNT>(scratch_.s_t, {v.data + c, v.stride}, visible,
-                                            correction, scratch_.o_t + c * BLOCK_Q);
-        });
+        weighted_sum(scratch_.s_t, v, p_.head_dim, visible, correction, scratch_.o_t);
     }
     // [step]
 

@@ -1,5 +1,6 @@
 #include "chapters/03_blocked_attention/machine_rates.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <Eigen/Dense>
@@ -9,6 +10,7 @@
 
 #include "chapters/03_blocked_attention/simd.h"
 #include "common/stopwatch.h"
+#include "common/text_table.h"
 
 namespace fa {
 namespace {
@@ -49,7 +51,7 @@ double product_rate(int threads) {
 }
 
 constexpr int NUMBERS = 4096;  // 16 KiB, half of a small L1 cache
-constexpr int PASSES = 100;
+constexpr int PASSES = 1000;
 
 /// `exponentials(from, to)` fills `to` with e^from.
 template <class Function>
@@ -59,7 +61,8 @@ double exponential_rate(int threads, Function&& exponentials) {
                 to = Eigen::ArrayXf(NUMBERS)]() mutable {
             for (int pass = 0; pass < PASSES; ++pass) {
                 exponentials(from, to);
-                from[pass] = -to[pass];  // no pass is the same as the one before
+                from[pass % NUMBERS] =
+                    -to[pass % NUMBERS];  // no pass is the same as the one before
             }
         };
     };
@@ -86,6 +89,18 @@ MachineRates measure_rates(int threads) {
         };
     });
     return rates;
+}
+
+std::string table_of(const std::vector<MachineRates>& machine) {
+    TextTable table({"threads", "matrix product (Eigen)", "exp (simd.h)", "exp (Eigen)",
+                     "copy, read + written"});
+    for (const MachineRates& rates : machine)
+        table.add({fmt::format("{}", rates.threads),
+                   fmt::format("{:.1f} GFLOP/s", rates.product_flops * 1e-9),
+                   fmt::format("{:.2f} G/s", rates.simd_exponentials * 1e-9),
+                   fmt::format("{:.2f} G/s", rates.eigen_exponentials * 1e-9),
+                   fmt::format("{:.1f} GB/s", rates.copied_bytes * 1e-9)});
+    return table.str();
 }
 
 }  // namespace fa

@@ -3,6 +3,9 @@
 /// What this machine can do at best, measured where the attentions are: the ceilings to predict
 /// with.
 
+#include <string>
+#include <vector>
+
 namespace fa {
 
 /// Rates of all threads together, each thread busy with its own data.
@@ -16,5 +19,8 @@ struct MachineRates {
 
 /// Measures for that many threads; takes about a second.
 MachineRates measure_rates(int threads);
+
+/// A table of them, one row each.
+std::string table_of(const std::vector<MachineRates>& machine);
 
 }  // namespace fa

@@ -74,7 +74,13 @@ int main(int argc, char** argv) {
         show_traffic(program, options);
         show_accuracy(program);
         show_threads(program, options);
-        show_block_sizes(program, options);
-        show_speed(program, options);
+        show_block_sizes(program);
+
+        const std::vector<MachineRates> machine = {measure_rates(1),
+                                                   measure_rates(options.threads)};
+        print_heading("What this machine can do, measured");
+        fmt::print("{}", table_of(machine));
+        show_tile(program, machine.front());
+        show_speed(program, options, machine);
     });
 }

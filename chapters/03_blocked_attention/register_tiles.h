@@ -238,6 +238,15 @@ void weighted_sum_of_channels(const float* p_t, Fp32Rows v, const Visibility& vi
 }
 // [weighted-sum]
 
+/// O of a block of queries, moved on by a block of keys.
+inline void weighted_sum(const float* p_t, Fp32Rows v, std::int64_t dim, const Visibility& visible,
+                         const Rows& correction, float* o_t) {
+    in_groups(0, dim, [&]<int COUNT>(std::int64_t c) {
+        weighted_sum_of_channels<COUNT>(p_t, {v.data + c, v.stride}, visible, correction,
+                                        o_t + c * BLOCK_Q);
+    });
+}
+
 #undef FA_UNROLL
 #undef FA_INLINE
 

@@ -68,7 +68,8 @@ void write_weights(const AttentionProblem& p, const Tiles<T>& tiles, const Score
         tiles.note_loaded(Operand::s, q_block, keys, sizeof(float));
 
         q.m[i] = larger_maximum(row, MINUS_INFINITY);
-        exponentiate(row, q.m[i] == MINUS_INFINITY ? 0.0f : q.m[i]);
+        row -= q.m[i] == MINUS_INFINITY ? 0.0f : q.m[i];
+        exponentiate(row);
         q.l[i] = row.sum();
         if (q.l[i] != 0.0f) row /= q.l[i];
 

@@ -59,23 +59,48 @@ inline std::int64_t visible_in(const AttentionProblem& p, Span kv, std::int64_t 
     return std::clamp<std::int64_t>(p.visible_keys(i) - kv.first, 0, kv.rows);
 }
 
-/// The largest of `scores` and `least`; NaN does not count.
-template <class Row>
-float larger_maximum(const Row& scores, float least) {
+/// The largest of `scores` and `least`. Of a NaN among them Eigen may make anything; its weight
+/// will be NaN whatever is subtracted, and so will be its row.
+template <class Scores>
+float larger_maximum(const Scores& scores, float least) {
     if (scores.size() == 0) return least;
-    const float largest = scores.template maxCoeff<Eigen::PropagateNumbers>();
+    const float largest = scores.maxCoeff();
     return largest > least ? largest : least;
 }
 
-/// row = e^(row − shift), for row <= shift. NaN stays NaN.
-template <class Row>
-void exponentiate(Row& row, float shift) {
-    row = (row - shift).exp();
+/// x = e^x, for x <= 0 in memory without gaps. NaN stays NaN.
+template <class Numbers>
+void exponentiate(Numbers&& x) {
+    x = x.exp();
     // Eigen's vectorised exp takes nothing below −88.4, so that it makes 4e-39 of exp(−∞). What is
     // no normal number becomes the zero that it should be.
-    for (float& weight : row) weight = weight < std::numeric_limits<float>::min() ? 0.0f : weight;
+    float* const e = x.data();
+    for (std::int64_t i = 0; i < x.size(); ++i)
+        e[i] = e[i] < std::numeric_limits<float>::min() ? 0.0f : e[i];
 }
 
+// [softmax]
+/// Turns a tile of S into P in place and moves the softmax state on: m and l, and O, which shrinks
+/// by the same correction as l.
+inline void softmax_tile(const AttentionProblem& p, Span kv, Tile& s, QueryTile& q) {
+    for (std::int64_t i = 0; i < q.span.rows; ++i) {
+        auto row = s.row(i).array();
+        row.tail(kv.rows - visible_in(p, kv, q.span.first + i)).setConstant(MINUS_INFINITY);
+        const float m_new = larger_maximum(row, q.m[i]);
+        // Nothing above −∞ yet: subtract 0, so that exp(−∞ − m) is 0 and not NaN.
+        const float shift = m_new == MINUS_INFINITY ? 0.0f : m_new;
+        row -= shift;
+        const float correction = std::exp(q.m[i] - shift);
+        q.l[i] *= correction;
+        q.o.row(i) *= correction;
+        q.m[i] = m_new;
+    }
+    exponentiate(s.array());  // the whole tile at once: short rows would starve the vector units
+    q.l += s.rowwise().sum().array();
+}
+// [softmax]
+
+// [values]
 /// Adds weights·V to O for one tile. Keys that all queries of a strip see go through the matrix
 /// product. A masked key must not, even with weight 0: its V may hold NaN, and 0·NaN is NaN. So
 /// the triangle that is left of each strip is added row by row; narrow strips keep it small.
@@ -94,6 +119,7 @@ inline void add_weighted_values(const AttentionProblem& p, const Tile& weights, 
                 q.o.row(i) += weights(i, j) * v.row(j);
     }
 }
+// [values]
 
 /// Room on chip for one query block, one key block and one tile of S. Every load and store goes
 /// through here, and the observer, if there is one, is told.
