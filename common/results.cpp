@@ -17,6 +17,10 @@
 
 #include "build_info.h"
 
+#ifdef FA_CUDA_ENABLED
+#include "common/cuda/device.h"
+#endif
+
 namespace fa {
 namespace {
 
@@ -119,6 +123,18 @@ nlohmann::ordered_json run_context(const std::string& program, std::uint64_t see
     context["memory_bytes"] = pages * page_size;
     context["os"] = fmt::format("{}, {} {} {}", value_in_file("/etc/os-release", "PRETTY_NAME"),
                                 system.sysname, system.release, system.machine);
+#ifdef FA_CUDA_ENABLED
+    if (why_no_gpu().empty()) {
+        const GpuProperties& gpu = gpu_properties();
+        const auto version = [](int number) {  // 13010 is 13.1
+            return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+        };
+        context["gpu"] = gpu.name;
+        context["gpu_multiprocessors"] = gpu.multiprocessors;
+        context["driver"] = fmt::format("CUDA {}", version(gpu.driver_version));
+        context["cuda"] = version(gpu.runtime_version);
+    }
+#endif
     context["compiler"] = BUILD_COMPILER;
     context["build_type"] = BUILD_TYPE;
     context["flags"] = BUILD_FLAGS;

@@ -27,6 +27,7 @@ NaiveMatrices<T, Score> carve_matrices(const AttentionProblem& problem, Carver& 
     m.s = carver.carve<Score>(scores);
     m.p = carver.carve<T>(scores);
     m.v_clean = carver.carve<T>(static_cast<std::size_t>(problem.kv_shape().count()));
+    m.o_dense = carver.carve<T>(static_cast<std::size_t>(problem.q_shape().count()));
     m.first_non_finite = carver.carve<unsigned long long>(heads_kv);
     m.pointers.q = carver.carve<const void*>(heads);
     m.pointers.k = carver.carve<const void*>(heads);
@@ -58,7 +59,6 @@ void run_typed(const AttentionProblem& p, const AttentionTensors& t, std::span<s
     const std::int64_t heads = p.batch * p.heads_q, rows = heads * p.len_q;
     const std::int64_t ld_q = leading_dimension("Q", a.q_strides.token, p.head_dim, p.len_q);
     const std::int64_t ld_k = leading_dimension("K", a.k_strides.token, p.head_dim, p.len_kv);
-    const std::int64_t ld_o = leading_dimension("O", a.o_strides.token, p.head_dim, p.len_q);
     cublasHandle_t cublas = cublas_handle(stream);
     const float scale = p.effective_scale(), one = 1.0f, zero = 0.0f;
 
@@ -81,11 +81,12 @@ void run_typed(const AttentionProblem& p, const AttentionTensors& t, std::span<s
         FA_CUBLAS_CHECK(cublasGemmBatchedEx_64(
             cublas, CUBLAS_OP_N, CUBLAS_OP_N, p.head_dim, p.len_q, p.len_kv, &one, m.pointers.v,
             CUDA_TYPE<T>, p.head_dim, m.pointers.p, CUDA_TYPE<T>, p.len_kv, &zero, m.pointers.o,
-            CUDA_TYPE<T>, ld_o, heads, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+            CUDA_TYPE<T>, p.head_dim, heads, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
 
     // The product multiplied masked V by P = 0, and 0·NaN is NaN: hence the clean copy of V. Rows
-    // that do see NaN or infinity get them back here.
-    launch(careful_weighted_sum<T, Score>, rows, 128, 0, stream, a);
+    // that do see NaN or infinity get them back here. And cuBLAS wrote to a dense O: with a single
+    // query it was seen to write wrong places where O is aligned to its elements only.
+    launch(store_output<T, Score>, rows, 64, 0, stream, a);
 }
 // [three-steps]
 

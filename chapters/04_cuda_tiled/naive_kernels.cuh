@@ -23,6 +23,7 @@ struct NaiveMatrices {
     Score* s;    // [batch, heads_q, len_q, len_kv]
     T* p;        // [batch, heads_q, len_q, len_kv]
     T* v_clean;  // [batch, heads_kv, len_kv, head_dim]: V with 0 for NaN and infinity
+    T* o_dense;  // [batch, heads_q, len_q, head_dim]: the product, before its rows go where O is
     unsigned long long* first_non_finite;  // [batch, heads_kv]: the first such key, or len_kv
     MatrixPointers pointers;
 };
@@ -79,7 +80,7 @@ __global__ void fill_pointers(const NaiveArguments<T, Score> a) {
     a.m.pointers.v[n] = a.m.v_clean + (b * p.heads_kv + kv) * p.len_kv * p.head_dim;
     a.m.pointers.s[n] = a.m.s + scores;
     a.m.pointers.p[n] = a.m.p + scores;
-    a.m.pointers.o[n] = a.o + b * a.o_strides.batch + h * a.o_strides.head;
+    a.m.pointers.o[n] = a.m.o_dense + n * p.len_q * p.head_dim;
     a.m.first_non_finite[b * p.heads_kv + kv] = static_cast<unsigned long long>(p.len_kv);
 }
 
@@ -149,21 +150,26 @@ __global__ void __launch_bounds__(SOFTMAX_THREADS) softmax_row(const NaiveArgume
 }
 // [softmax]
 
-/// O = Σ P·V over the visible keys, V as it is, for the rows that see a value that is not finite
-/// (and for all rows if there is no key, hence no product). One thread block per row; most return
-/// at once.
+/// Copies the product's rows to O. Rows that see a V that is not finite (and all rows if there is
+/// no key, hence no product) sum P·V over their visible keys alone, V as it is. One thread block
+/// per row.
 template <class T, class Score>
-__global__ void careful_weighted_sum(const NaiveArguments<T, Score> a) {
+__global__ void store_output(const NaiveArguments<T, Score> a) {
     const AttentionProblem& p = a.problem;
     const Row row(p, blockIdx.x);
     const std::int64_t kv = p.head_kv(row.head), visible = p.visible_keys(row.i);
     const auto first = a.m.first_non_finite[row.batch * p.heads_kv + kv];
-    if (static_cast<std::int64_t>(first) >= visible && p.len_kv > 0) return;
+    const bool careful = static_cast<std::int64_t>(first) < visible || p.len_kv == 0;
     const T* weights = a.m.p + blockIdx.x * p.len_kv;
     const T* v = a.v + row.batch * a.v_strides.batch + kv * a.v_strides.head;
+    const T* product = a.m.o_dense + blockIdx.x * p.head_dim;
     T* o = a.o + row.batch * a.o_strides.batch + row.head * a.o_strides.head +
            row.i * a.o_strides.token;
     for (std::int64_t c = threadIdx.x; c < p.head_dim; c += blockDim.x) {
+        if (!careful) {
+            o[c] = product[c];
+            continue;
+        }
         float sum = 0.0f, weight = 0.0f;
         for (std::int64_t j = 0; j < visible; ++j) {
             sum += to_float(weights[j]) * to_float(v[j * a.v_strides.token + c]);

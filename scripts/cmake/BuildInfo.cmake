@@ -16,6 +16,9 @@ if(GIT_FOUND)
         endif()
     endif()
 endif()
+if(commit STREQUAL "unknown" AND DEFINED ENV{FA_COMMIT})
+    set(commit "$ENV{FA_COMMIT}")  # a tree without its history, whose commit the builder knows
+endif()
 string(STRIP "${FLAGS}" FLAGS)
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [[#pragma once
 // Written by scripts/cmake/BuildInfo.cmake.
