@@ -63,6 +63,7 @@ struct LseView {
     std::int64_t stride_batch = 0;
     std::int64_t stride_head = 0;
 
+    /// The len_q values of one head.
     float* row(std::int64_t batch, std::int64_t head) const {
         return data + batch * stride_batch + head * stride_head;
     }
@@ -84,6 +85,7 @@ enum class Device {
     cuda,
     executor  ///< CUDA kernels run on the CPU by common/executor: exact, counted, slow
 };
+/// The device's name in tables and results.
 std::string_view name_of(Device device);
 
 /// How to run, as opposed to what.

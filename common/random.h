@@ -1,9 +1,9 @@
 #pragma once
 /// @file
 /// Seeded random inputs. The generator and the transform are spelled out here, not taken from
-/// <random>'s distributions, whose results differ between standard libraries: a seed names the same
-/// numbers everywhere (up to the last bit of the C library's log and cos, which rounding to float
-/// all but hides).
+/// `<random>`'s distributions, whose results differ between standard libraries: a seed names the
+/// same numbers everywhere (up to the last bit of the C library's log and cos, which rounding to
+/// float all but hides).
 
 #include <cmath>
 #include <cstdint>

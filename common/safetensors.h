@@ -69,6 +69,7 @@ class SafetensorsFile {
     const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
     const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
 
+    /// Whether there is a tensor of that name.
     bool contains(std::string_view name) const { return find(name) != nullptr; }
     /// The tensor of that name; null if there is none.
     const StoredTensor* find(std::string_view name) const;

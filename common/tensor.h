@@ -79,7 +79,9 @@ struct AnyView {
     }
 };
 
+/// A view that may be written through.
 using TensorView = AnyView<void>;
+/// A view that may only be read.
 using ConstTensorView = AnyView<const void>;
 
 /// Owns a dense [batch, head, token, dim] array on the host, zero-filled at first.

@@ -24,6 +24,7 @@ class Tokenizer {
     /// @throws std::out_of_range naming position and id for ids outside [0, vocabulary_size())
     virtual std::string decode(std::span<const std::int32_t> tokens) const = 0;
 
+    /// Number of token ids there are: 0 … vocabulary_size() − 1.
     virtual std::int32_t vocabulary_size() const = 0;
 };
 

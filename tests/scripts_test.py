@@ -12,6 +12,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 import check_links  # noqa: E402
 import check_outputs  # noqa: E402
+import check_reference  # noqa: E402
 import embed  # noqa: E402
 import pages  # noqa: E402
 import summary  # noqa: E402
@@ -236,6 +237,28 @@ class CheckLinks(InFolder):
         self.assertEqual((code, out), (1, "7 links, 7 dead\n"))
         self.assertEqual(err.splitlines()[0], "page.md:2: none.md: no such file")
         self.assertEqual([line.split(":")[1] for line in err.splitlines()], list("2345679"))
+
+
+class CheckReference(unittest.TestCase):
+    def test_names_that_say_it_all_need_no_comment(self):
+        for member, allowed in [
+                ("size (variable) of struct fa::Shape", True),
+                ("Random(std::uint64_t seed) (function) of class fa::Random", True),
+                ("View(T *data) (function) of struct fa::View< T >", True),
+                ("operator==(const Shape &) const =default (function) of struct fa::Shape", True),
+                ("path() const (function) of class fa::File", True),
+                ("size() const =0 (function) of class fa::Tokenizer", True),
+                ("key(string_t &) override (function) of class fa::JsonEvents", True),
+                ("__syncthreads() (macro definition) of file device_language.h", True),
+                ("FA_CHECK(call) (macro definition) of file check.h", False),
+                ("find(std::string_view name) const (function) of class fa::File", False),
+                ("name_of(Device device) (function) of namespace fa", False),
+                ("Matrix (typedef) of namespace fa::tiles", False)]:
+            with self.subTest(member=member):
+                warning = f"a.h:1: warning: Member {member} is not documented."
+                self.assertIs(check_reference.is_allowed(warning), allowed)
+        self.assertFalse(check_reference.is_allowed("a.h:1: warning: Compound fa::X is not documented."))
+        self.assertFalse(check_reference.is_allowed("a.h:1: warning: Found unknown command '\\xHH'"))
 
 
 class Summary(InFolder):

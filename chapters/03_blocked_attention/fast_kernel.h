@@ -33,6 +33,7 @@ struct Scratch {
     }
 };
 
+/// The rows as fp32: where they lie if they are, widened into `buffer` [rows, dim] if not.
 template <class T>
 Fp32Rows as_fp32(const T* first_row, std::int64_t stride, std::int64_t rows, std::int64_t dim,
                  float* buffer) {
@@ -57,6 +58,7 @@ class QueryBlock {
     QueryBlock(const AttentionProblem& p, const AttentionTensors& t, Scratch& scratch)
         : p_(p), t_(t), scratch_(scratch), weights_(p.effective_scale()) {}
 
+    /// O and LSE of the block of queries that starts at `first_q`, of one head.
     void run(std::int64_t b, std::int64_t h, std::int64_t first_q) {
         const std::int64_t rows = std::min<std::int64_t>(BLOCK_Q, p_.len_q - first_q);
         load_q(b, h, first_q, rows);
@@ -150,12 +152,14 @@ class QueryBlock {
     Weights weights_;
 };
 
+/// Threads worth starting: as many as asked for or offered, at most one a query block.
 inline int thread_count(const AttentionProblem& p, const Launch& launch) {
     const std::int64_t blocks = p.batch * p.heads_q * ((p.len_q + BLOCK_Q - 1) / BLOCK_Q);
     const int wanted = launch.threads > 0 ? launch.threads : omp_get_max_threads();
     return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, wanted));
 }
 
+/// All blocks of queries of a problem with elements of type T, shared out among threads.
 template <class T, class Weights>
 void run_typed(const AttentionProblem& p, const AttentionTensors& t, std::span<std::byte> workspace,
                const Launch& launch) {

@@ -41,7 +41,9 @@ using Rows = Floats[ROW_VECTORS];
 struct Fp32Rows {
     const float* data;
     std::int64_t stride;
+    /// The first element of row `j`.
     const float* row(std::int64_t j) const { return data + j * stride; }
+    /// The rows from `j` on.
     Fp32Rows from(std::int64_t j) const { return {row(j), stride}; }
 };
 
@@ -150,7 +152,9 @@ class ExpWeights {
     struct Shift {
         Floats m;
     };
+    /// What is subtracted from the scores of queries whose maximum this is: 0 in place of −∞.
     Shift shift(Floats maximum) const { return {maximum == MINUS_INFINITY ? Floats{} : maximum}; }
+    /// exp(score − maximum).
     Floats weight(Floats score, Shift shift) const {
         return simd::exp_nonpositive(score - shift.m);
     }
@@ -167,7 +171,7 @@ class ExpWeights {
 
 // [softmax]
 /// Turns the block's Sᵀ into Pᵀ in place and moves the state on.
-/// @return by how much everything summed before must shrink, in `correction`
+/// `correction` becomes the factor by which everything summed before must shrink.
 template <class Weights>
 void softmax_block(const Weights& weights, float* s_t, const Visibility& visible,
                    const Rows& block_maximum, State& state, Rows& correction) {

@@ -15,6 +15,7 @@ class ScheduleTrace final : public ScheduleObserver {
   public:
     /// One event. For a tile, `block` is the query block; `bytes` is 0.
     struct Step {
+        /// What happened.
         enum class What { load, store, tile } what;
         Operand operand{};
         std::int64_t block = 0, kv_block = 0, bytes = 0;

@@ -25,6 +25,7 @@ inline constexpr int LANES = 4;
 inline constexpr int REGISTERS = 16;
 #endif
 
+/// One vector register of fp32.
 typedef float Floats __attribute__((vector_size(LANES * sizeof(float))));
 typedef std::int32_t Ints __attribute__((vector_size(LANES * sizeof(std::int32_t))));
 typedef std::uint32_t Words __attribute__((vector_size(LANES * sizeof(std::uint32_t))));
@@ -68,6 +69,7 @@ inline Floats load(const Float16* from) {
 }
 // [widen]
 
+/// Writes a register to memory of any alignment.
 inline void store(float* to, Floats value) {
     std::memcpy(to, &value, sizeof value);
 }

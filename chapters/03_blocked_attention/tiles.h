@@ -15,8 +15,11 @@
 
 namespace fa::tiles {
 
+/// Row-major, as all tensors of the course are.
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+/// A Matrix in a workspace.
 using Tile = Eigen::Map<Matrix>;
+/// A number for each row of a tile, in a workspace.
 using Column = Eigen::Map<Eigen::ArrayXf>;
 
 inline constexpr float MINUS_INFINITY = -std::numeric_limits<float>::infinity();
@@ -26,10 +29,12 @@ struct Span {
     std::int64_t first, rows;
 };
 
+/// Blocks that `length` rows make, the last one perhaps shorter.
 inline std::int64_t block_count(std::int64_t length, std::int64_t block) {
     return (length + block - 1) / block;
 }
 
+/// The rows of block `n`.
 inline Span block_span(std::int64_t length, std::int64_t block, std::int64_t n) {
     return {n * block, std::min(block, length - n * block)};
 }
@@ -164,10 +169,12 @@ class Tiles {
         tile.q *= p_.effective_scale();
     }
 
+    /// Reads the rows of K that `tile.span` names into the tile.
     void load_k(std::int64_t b, std::int64_t h, KeyTile& tile) const {
         load(Operand::k, tile.span.first / sizes_.kv, t_.k.as<T>(), b, p_.head_kv(h),
              tile.span.first, tile.k);
     }
+    /// Reads the rows of V that `tile.span` names into the tile.
     void load_v(std::int64_t b, std::int64_t h, KeyTile& tile) const {
         load(Operand::v, tile.span.first / sizes_.kv, t_.v.as<T>(), b, p_.head_kv(h),
              tile.span.first, tile.v);
@@ -206,10 +213,12 @@ class Tiles {
     /// Room for one tile of S.
     Tile s(std::int64_t rows, std::int64_t keys) const { return {s_, rows, keys}; }
 
+    /// Tells the observer that `count` elements of `size` bytes were read.
     void note_loaded(Operand operand, std::int64_t block, std::int64_t count,
                      std::size_t size) const {
         if (observer_) observer_->loaded(operand, block, count * static_cast<std::int64_t>(size));
     }
+    /// Tells the observer that `count` elements of `size` bytes were written.
     void note_stored(Operand operand, std::int64_t block, std::int64_t count,
                      std::size_t size) const {
         if (observer_) observer_->stored(operand, block, count * static_cast<std::int64_t>(size));

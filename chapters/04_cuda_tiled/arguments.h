@@ -39,7 +39,7 @@ struct KernelArguments {
 };
 
 /// The kernel's arguments for a problem whose tensors lie in the memory of the device that runs it.
-/// @param make_pointer makes a GlobalPointer<U> from a U* and the number of elements it spans
+/// @param make_pointer makes a `GlobalPointer<U>` from a `U*` and the number of elements it spans
 template <class T, class MakePointer>
 KernelArguments<T> kernel_arguments(const AttentionProblem& p, const AttentionTensors& t,
                                     MakePointer make_pointer) {

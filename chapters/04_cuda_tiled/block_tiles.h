@@ -92,6 +92,7 @@ __device__ __forceinline__ float row_maximum(float x) {
     for (unsigned mask = 1; mask < THREADS_X; mask *= 2) x = fmaxf(x, shuffle_xor(x, mask));
     return x;
 }
+/// The sum over the threads that share a row.
 template <int THREADS_X>
 __device__ __forceinline__ float row_sum(float x) {
 #pragma unroll

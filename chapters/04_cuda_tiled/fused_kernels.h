@@ -35,6 +35,8 @@ bool with_first_config(std::int64_t head_dim, std::size_t shared_limit, std::siz
 
 /// The first fused kernel.
 struct TiledKernel {
+    /// Calls `use` with the first of the configurations that serves `head_dim` and fits into shared
+    /// memory. @return whether there is one; `need` becomes the bytes that the smallest asks for
     template <class Use>
     static bool with_config(std::int64_t head_dim, std::size_t shared_limit, std::size_t& need,
                             Use&& use) {
@@ -49,6 +51,8 @@ struct TiledKernel {
 
 /// The register-tiled kernel.
 struct RegisterTiledKernel {
+    /// Calls `use` with the first of the configurations that serves `head_dim` and fits into shared
+    /// memory. @return whether there is one; `need` becomes the bytes that the smallest asks for
     template <class Use>
     static bool with_config(std::int64_t head_dim, std::size_t shared_limit, std::size_t& need,
                             Use&& use) {

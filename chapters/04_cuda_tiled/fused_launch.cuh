@@ -35,6 +35,7 @@ void run_on_gpu(const AttentionProblem& p, const AttentionTensors& t, std::span<
     });
 }
 
+/// Implementation::workspace_bytes of kernels that need none.
 inline std::size_t no_workspace(const AttentionProblem&, const Launch&) {
     return 0;
 }

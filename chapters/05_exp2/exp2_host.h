@@ -9,6 +9,8 @@ namespace fa::inline FA_KERNEL_NAMESPACE {
 
 /// The kernel with the tile sizes of the register-tiled one.
 struct Exp2Kernel {
+    /// Calls `use` with the first of the configurations that serves `head_dim` and fits into shared
+    /// memory. @return whether there is one; `need` becomes the bytes that the smallest asks for
     template <class Use>
     static bool with_config(std::int64_t head_dim, std::size_t shared_limit, std::size_t& need,
                             Use&& use) {

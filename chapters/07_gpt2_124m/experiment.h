@@ -21,6 +21,7 @@ struct Run {
     Evaluation evaluation;
     std::vector<std::int32_t> continuation;  ///< of the prompt, empty without one
 
+    /// Targets evaluated a second.
     double tokens_per_second(const EvaluationPlan& plan) const {
         return static_cast<double>(plan.count) / evaluation.seconds;
     }
@@ -36,6 +37,7 @@ struct Experiment {
     std::int64_t generate_count = 0;   ///< tokens to continue the prompt by
     Sampling sampling;
 
+    /// How the network runs with this attention and type of activations.
     ForwardOptions options(const Implementation& implementation, DType activations) const {
         return {.attention = &implementation,
                 .activations = activations,

@@ -21,6 +21,7 @@ constexpr double AGREEMENT_BOUND = 1e-5;
 /// over fewer, n, the bound grows as 1/√n.
 constexpr double SIXTEEN_BIT_BOUND = 5e-4;
 constexpr std::int64_t SIXTEEN_BIT_TARGETS = 16384;
+/// The bound on the loss in a 16-bit type, wider where fewer targets are averaged.
 double sixteen_bit_bound(const EvaluationPlan& plan);
 /// Largest error of a log-sum-exp summed in blocks.
 constexpr double SUMMATION_BOUND = 1e-6;

@@ -28,6 +28,7 @@ struct ReferenceLosses {
         double largest = 0;
         std::int64_t sequences = 0;
     };
+    /// How far `evaluation` is from these losses.
     std::optional<Distance> distance(const EvaluationPlan& plan,
                                      const Evaluation& evaluation) const;
 };

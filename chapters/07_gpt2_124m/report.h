@@ -38,12 +38,14 @@ struct SummationRow {
 /// The sums of a made-up vocabulary of GPT-2's size and, if the network's own has at least
 /// LARGE_VOCABULARY words, of its logits for the first tokens.
 constexpr std::int64_t LARGE_VOCABULARY = 10000;
+/// Sums the exponentials of the network's logits, and of made-up ones, in each way.
 std::vector<SummationRow> compare_summations(const Gpt2& model, const Experiment& experiment,
                                              const Implementation& implementation,
                                              std::uint64_t seed);
+/// The rows as a table.
 void print_summations(const std::vector<SummationRow>& rows);
 
-/// The prompt and what followed. Control characters are shown as \xHH.
+/// The prompt and what followed. Control characters are shown as `\xHH`.
 void print_continuation(const std::string& prompt, const Run& run, const Tokenizer& tokenizer);
 
 /// A row of the results file.

@@ -24,6 +24,7 @@ struct Flags {
     std::string implementations, activations, prompt;
     Sampling sampling;
 
+    /// Declares the flags.
     void add_to(CLI::App& app);
 };
 

@@ -31,5 +31,7 @@ void cublas_check(cublasStatus_t status, const char* call, const char* file, int
 
 }  // namespace fa
 
+/// Throws CudaError with call, file and line unless the call of the CUDA runtime succeeded.
 #define FA_CUDA_CHECK(call) ::fa::cuda_check((call), #call, __FILE__, __LINE__)
+/// As FA_CUDA_CHECK, for cuBLAS.
 #define FA_CUBLAS_CHECK(call) ::fa::cublas_check((call), #call, __FILE__, __LINE__)

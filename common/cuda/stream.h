@@ -39,6 +39,7 @@ class CudaEvent {
         return *this;
     }
 
+    /// Puts the event behind all that was given to the stream so far.
     void record(const CudaStream& stream) { FA_CUDA_CHECK(cudaEventRecord(event_, stream.get())); }
     cudaEvent_t get() const { return event_; }
 

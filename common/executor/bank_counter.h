@@ -20,6 +20,7 @@ class BankCounter {
   public:
     explicit BankCounter(std::size_t threads) : accesses_(threads) {}
 
+    /// Notes that a thread reads or writes `size` bytes at an offset of shared memory.
     void access(std::size_t thread, std::size_t offset, std::size_t size) {
         accesses_[thread].push_back(
             {static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(size)});
@@ -35,6 +36,7 @@ class BankCounter {
         for (unsigned lane = 0; lane < WARP_SIZE; ++lane) lanes[lane].clear();
     }
 
+    /// Adds what was counted.
     void add_to(Counters& counters) const {
         counters.shared_instructions += instructions_;
         counters.shared_wavefronts += wavefronts_;

@@ -16,6 +16,7 @@
 #include "common/executor/executor.h"
 #include "common/packed.h"
 
+/// Where the kernels are compiled to: here for the executor.
 #define FA_KERNEL_NAMESPACE on_executor
 #define __global__
 #define __device__
@@ -38,6 +39,7 @@ enum class Space { global, shared };
 template <class T, Space SPACE>
 class CheckedPointer {
   public:
+    /// What an element is read as.
     using Value = std::remove_const_t<T>;
 
     CheckedPointer() = default;
@@ -106,8 +108,10 @@ class CheckedPointer {
     T *at_ = nullptr, *begin_ = nullptr, *end_ = nullptr;
 };
 
+/// A checked, counted pointer into global memory.
 template <class T>
 using GlobalPointer = CheckedPointer<T, Space::global>;
+/// A checked, counted pointer into shared memory.
 template <class T>
 using SharedPointer = CheckedPointer<T, Space::shared>;
 
@@ -146,24 +150,30 @@ inline void warp_barrier() {
     executor::warp_exchange(executor::WARP_BARRIER, nullptr, 0);
 }
 
+/// The same value.
 inline float to_float(float value) {
     return value;
 }
+/// Widens, exactly.
 inline float to_float(BFloat16 value) {
     return static_cast<float>(value);
 }
+/// Widens, exactly.
 inline float to_float(Float16 value) {
     return static_cast<float>(value);
 }
 
+/// Rounds to nearest even.
 template <class T>
 T from_float(float value) {
     return static_cast<T>(value);
 }
 
+/// exp; the GPU computes it by its special function unit.
 inline float fast_exp(float x) {
     return std::exp(x);
 }
+/// 2^x; the GPU computes it by its special function unit.
 inline float fast_exp2(float x) {
     return std::exp2(x);
 }
