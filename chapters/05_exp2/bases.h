@@ -45,6 +45,7 @@ enum class Fault {
     lse_in_base_2,     ///< c·m + log2 l returned as LSE
     no_log2_e,         ///< exp replaced by exp2, and nothing else
 };
+/// The fault in words.
 std::string_view name_of(Fault fault);
 
 /// What an online softmax over blocks says of a row.
