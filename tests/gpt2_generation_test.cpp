@@ -66,7 +66,7 @@ TEST_CASE("hidden states with a cache are those without") {
             // 16-bit results may fall on the other side of a rounding when sums change their order.
             const double bound = dtype == DType::f32 ? 1e-5 : dtype == DType::f16 ? 0.02 : 0.15;
             std::size_t done = 0;
-            for (const std::size_t piece : {7, 1, 1, 5, 1, 2, 3}) {  // 20 in all
+            for (const std::size_t piece : std::vector<std::size_t>{7, 1, 1, 5, 1, 2, 3}) {
                 const std::span<const std::int32_t> tokens = std::span(TEXT).subspan(done, piece);
                 const std::span<const float> got = cached.run(tokens);
                 for (std::size_t i = 0; i < got.size(); ++i)

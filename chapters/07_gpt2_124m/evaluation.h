@@ -18,14 +18,15 @@ struct EvaluationPlan {
     std::int64_t context = 0;  ///< tokens of a sequence; the last may be shorter
     std::int64_t batch = 4;    ///< sequences in one pass
 
+    /// Sequences, a shorter last one included.
     std::int64_t sequences() const { return (count + context - 1) / context; }
     /// Targets of sequence `i`: context, or what is left for the last one.
     std::int64_t length(std::int64_t i) const {
         return i + 1 < sequences() ? context : count - i * context;
     }
-    /// Tokens of the longest sequence, and most sequences in one pass: what a runner must have room
-    /// for.
+    /// Tokens of the longest sequence: what a runner must have room for.
     std::int64_t longest() const { return std::min(context, count); }
+    /// Most sequences in one pass: likewise.
     std::int64_t most_sequences() const { return std::min(batch, sequences()); }
 };
 

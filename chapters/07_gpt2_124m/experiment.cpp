@@ -31,13 +31,14 @@ Run Experiment::run(const Gpt2& model, const Implementation& implementation, DTy
 }
 
 const Run* baseline_of(const std::vector<Run>& runs, DType activations) {
-    const Run* first = nullptr;
+    const Run* best = nullptr;
     for (const Run& run : runs) {
         if (run.activations != activations || !run.unsupported.empty()) continue;
         if (run.implementation->name == CPU_NAIVE.name) return &run;
-        if (!first) first = &run;
+        if (!best || (best->implementation->rounds_scores && !run.implementation->rounds_scores))
+            best = &run;
     }
-    return first;
+    return best;
 }
 
 }  // namespace fa

@@ -14,7 +14,7 @@ namespace fa {
 struct Sampling {
     double temperature = 0;  ///< 0: the likeliest token (greedy); else logits are divided by it
     std::int64_t top_k = 0;  ///< choose among this many likeliest tokens; 0: among all
-    std::uint64_t seed = 1;
+    std::uint64_t seed = 1;  ///< of the draws
 };
 
 /// Continues `prompt` by `count` tokens. The first pass takes the whole prompt, each further one a

@@ -12,17 +12,18 @@ namespace fa {
 /// Extents and switches of a GPT-2 (Radford et al. 2019, section 2.3). The numbers of the 124M
 /// model stand behind each field.
 struct Gpt2Config {
-    std::int64_t layers = 0;      ///< n_layer: 12
-    std::int64_t heads = 0;       ///< n_head: 12; divides width
-    std::int64_t width = 0;       ///< n_embd: 768
-    std::int64_t inner = 0;       ///< n_inner, 4·width if null: 3072
-    std::int64_t context = 0;     ///< n_positions (older files: n_ctx): 1024
-    std::int64_t vocabulary = 0;  ///< vocab_size: 50257
-    float layer_norm_epsilon = 1e-5f;
+    std::int64_t layers = 0;            ///< n_layer: 12
+    std::int64_t heads = 0;             ///< n_head: 12; divides width
+    std::int64_t width = 0;             ///< n_embd: 768
+    std::int64_t inner = 0;             ///< n_inner, 4·width if null: 3072
+    std::int64_t context = 0;           ///< n_positions (older files: n_ctx): 1024
+    std::int64_t vocabulary = 0;        ///< vocab_size: 50257
+    float layer_norm_epsilon = 1e-5f;   ///< layer_norm_epsilon
     bool tied_head = true;              ///< tie_word_embeddings: logits = hidden · wteᵀ
     bool scale_by_head_dim = true;      ///< scale_attn_weights: scores · 1/sqrt(head_dim)
     bool scale_by_layer_index = false;  ///< scale_attn_by_inverse_layer_idx: scores / (layer + 1)
 
+    /// 64
     std::int64_t head_dim() const { return width / heads; }
 
     /// The factor on Q·Kᵀ in layer `layer` (0 is the first).

@@ -17,8 +17,8 @@ namespace fa {
 
 /// A network: its shape and its trained values.
 struct Gpt2 {
-    Gpt2Config config;
-    Gpt2Weights weights;
+    Gpt2Config config;    ///< the shape
+    Gpt2Weights weights;  ///< of that shape
 };
 
 /// Reads `config.json` and `model.safetensors` in `directory`.

@@ -11,36 +11,38 @@
 
 namespace fa {
 
-/// Gain and bias of a layer norm, both [width].
+/// What a layer norm multiplies by and adds.
 struct NormWeights {
-    std::vector<float> gain, bias;
+    std::vector<float> gain;  ///< [width]
+    std::vector<float> bias;  ///< [width]
 };
 
 /// y = x·W + b. GPT-2's files store W as [in, out] (there the layer is called Conv1D), the
 /// transpose of what most networks do.
 struct LinearWeights {
-    std::int64_t in = 0, out = 0;
+    std::int64_t in = 0;        ///< width of x
+    std::int64_t out = 0;       ///< width of y
     std::vector<float> weight;  ///< [in, out]
     std::vector<float> bias;    ///< [out]
 };
 
 /// One layer of the network.
 struct BlockWeights {
-    NormWeights norm_1;
+    NormWeights norm_1;        ///< ln_1, before attention
     LinearWeights qkv;         ///< c_attn, [width, 3·width]: queries, keys and values side by side
     LinearWeights projection;  ///< attn.c_proj, [width, width]
-    NormWeights norm_2;
-    LinearWeights expand;    ///< c_fc, [width, inner]
-    LinearWeights contract;  ///< mlp.c_proj, [inner, width]
+    NormWeights norm_2;        ///< ln_2, before the two layers below
+    LinearWeights expand;      ///< c_fc, [width, inner]
+    LinearWeights contract;    ///< mlp.c_proj, [inner, width]
 };
 
 /// All of them, in fp32 whatever the file holds.
 struct Gpt2Weights {
     std::vector<float> token_embedding;     ///< wte, [vocabulary, width]
     std::vector<float> position_embedding;  ///< wpe, [context, width]
-    std::vector<BlockWeights> blocks;
-    NormWeights final_norm;       ///< ln_f
-    std::vector<float> own_head;  ///< lm_head, [vocabulary, width]; empty if tied
+    std::vector<BlockWeights> blocks;       ///< one for each layer
+    NormWeights final_norm;                 ///< ln_f
+    std::vector<float> own_head;            ///< lm_head, [vocabulary, width]; empty if tied
 
     /// The matrix of the output layer, [vocabulary, width].
     const std::vector<float>& head() const { return own_head.empty() ? token_embedding : own_head; }

@@ -25,6 +25,13 @@ std::string label(const Run& run, const std::string& what) {
     return fmt::format("{}, {}: {}", run.implementation->name, name_of(run.activations), what);
 }
 
+/// The loss that others are measured by; nothing if only bf16 scores were tried.
+std::optional<double> fp32_loss_of(const std::vector<Run>& runs) {
+    const Run* const baseline = baseline_of(runs, DType::f32);
+    if (!baseline || baseline->implementation->rounds_scores) return std::nullopt;
+    return baseline->evaluation.loss;
+}
+
 }  // namespace
 
 void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
@@ -50,24 +57,35 @@ double sixteen_bit_bound(const EvaluationPlan& plan) {
     return SIXTEEN_BIT_BOUND * std::sqrt(std::max(1.0, fewer));
 }
 
-void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
-                         Checks& checks) {
+void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, Checks& checks) {
+    const auto fp32_loss = fp32_loss_of(runs);
+    if (!fp32_loss) return;
     for (const Run* run : select(runs, false, false))
         checks.at_most(label(*run, "loss - loss in fp32"),
-                       std::abs(run->evaluation.loss - fp32_loss), sixteen_bit_bound(plan));
+                       std::abs(run->evaluation.loss - *fp32_loss), sixteen_bit_bound(plan));
 }
 
-void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
-                       const std::vector<double>& largest, Checks& checks) {
-    if (largest.empty()) return;
-    const double score = *std::max_element(largest.begin(), largest.end());
-    if (bf16_step(score) < COARSE_STEP) return;
+void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan,
+                       const std::vector<double>& largest,
+                       const std::optional<ReferenceLosses>& reference, Checks& checks) {
+    const auto fp32_loss = fp32_loss_of(runs);
+    const double score = largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end());
     for (const bool fp32_activations : {true, false})
         for (const Run* run : select(runs, fp32_activations, true))
-            checks.at_least(label(*run, fmt::format("loss moves: scores reach {:.0f}, where bf16 "
-                                                    "steps by {:g}",
-                                                    score, bf16_step(score))),
-                            std::abs(run->evaluation.loss - fp32_loss), sixteen_bit_bound(plan));
+            if (fp32_loss && bf16_step(score) >= COARSE_STEP)
+                checks.at_least(
+                    label(*run, fmt::format("loss moves: scores reach {:.0f}, where bf16 "
+                                            "steps by {:g}",
+                                            score, bf16_step(score))),
+                    std::abs(run->evaluation.loss - *fp32_loss), sixteen_bit_bound(plan));
+    if (!reference || !reference->bf16_scores_loss || plan.context != reference->context ||
+        plan.count != reference->targets)
+        return;
+    for (const Run* run : select(runs, false, true))
+        if (run->activations == DType::bf16)
+            checks.at_most(label(*run, "loss - reference's with bf16 scores"),
+                           std::abs(run->evaluation.loss - *reference->bf16_scores_loss),
+                           BF16_SCORES_BOUND);
 }
 
 void check_continuations(const std::vector<Run>& runs, const std::vector<std::int32_t>& expected,

@@ -20,11 +20,15 @@ constexpr double AGREEMENT_BOUND = 1e-5;
 /// are at least SIXTEEN_BIT_TARGETS targets. The rounding errors of single targets average out:
 /// over fewer, n, the bound grows as 1/√n.
 constexpr double SIXTEEN_BIT_BOUND = 5e-4;
-constexpr std::int64_t SIXTEEN_BIT_TARGETS = 16384;
-/// The bound on the loss in a 16-bit type, wider where fewer targets are averaged.
+/// From so many targets on.
+constexpr std::int64_t SIXTEEN_BIT_TARGETS = 65536;
+/// The bound for the targets of a plan.
 double sixteen_bit_bound(const EvaluationPlan& plan);
 /// Largest error of a log-sum-exp summed in blocks.
 constexpr double SUMMATION_BOUND = 1e-6;
+/// Largest distance of the loss with bf16 scores in a bf16 network from the reference's: both are
+/// far off, and should be so for the same reason.
+constexpr double BF16_SCORES_BOUND = 1e-2;
 /// Scores rounded to steps of this size are wrong by a factor of up to e: that must show.
 constexpr double COARSE_STEP = 2;
 
@@ -33,14 +37,15 @@ void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
                        const std::optional<ReferenceLosses>& reference, Checks& checks);
 
 /// 16-bit activations: fp32 scores keep the fp32 loss.
-void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
-                         Checks& checks);
+void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, Checks& checks);
 
 /// Scores in bf16 move the loss by more than what 16-bit activations are allowed, if the largest
 /// score is so large that bf16 is coarse there. Where it is not, nothing is claimed.
+/// And they move it as far as in the reference, if it has that loss and the same targets.
 /// @param largest largest score of each layer, empty if not measured
-void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan, double fp32_loss,
-                       const std::vector<double>& largest, Checks& checks);
+void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan,
+                       const std::vector<double>& largest,
+                       const std::optional<ReferenceLosses>& reference, Checks& checks);
 
 /// fp32: every attention with fp32 scores continues the prompt the same way, and as the reference
 /// does.

@@ -17,6 +17,7 @@ struct Arithmetic {
     DType activations = DType::f32;  ///< each result is rounded to this type; sums are fp32
     int threads = 0;                 ///< 0: as many as OpenMP offers
 
+    /// What `threads` means on this machine.
     int thread_count() const;
 };
 

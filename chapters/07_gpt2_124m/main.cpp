@@ -75,8 +75,8 @@ void measure_scores(const Setup& setup, std::int64_t sequences, Findings& findin
 
 void check_all(const Setup& setup, const Findings& findings, Checks& checks) {
     check_fp32_losses(findings.runs, setup.experiment.plan, setup.reference, checks);
-    check_16_bit_losses(findings.runs, setup.experiment.plan, findings.fp32_loss(), checks);
-    check_bf16_scores(findings.runs, setup.experiment.plan, findings.fp32_loss(), findings.largest,
+    check_16_bit_losses(findings.runs, setup.experiment.plan, checks);
+    check_bf16_scores(findings.runs, setup.experiment.plan, findings.largest, setup.reference,
                       checks);
     check_continuations(findings.runs, setup.expected_continuation, checks);
     for (const SummationRow& row : findings.summations)

@@ -42,6 +42,8 @@ ReferenceLosses read_reference_losses(const std::filesystem::path& path) {
         reference.context = json.value("context", std::int64_t{1024});
         const auto sequences = static_cast<std::int64_t>(reference.sequence_losses.size());
         reference.targets = json.value("targets", sequences * reference.context);
+        if (const auto loss = json.find("loss"); loss != json.end() && loss->contains("bf16_eager"))
+            reference.bf16_scores_loss = (*loss)["bf16_eager"].get<double>();
         if (json.contains("greedy_f32")) {
             reference.prompt = json["greedy_f32"].at("prompt").get<std::string>();
             reference.continuation =

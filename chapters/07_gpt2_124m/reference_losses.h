@@ -14,21 +14,24 @@ namespace fa {
 
 /// The contents of a `reference.json`.
 struct ReferenceLosses {
-    std::string implementation;              ///< what computed it
-    std::string tokens_file;                 ///< name of the tokens' file, empty if not said
-    std::int64_t context = 0;                ///< tokens of a sequence
-    std::int64_t targets = 0;                ///< of all sequences; the last may be shorter
-    std::vector<double> sequence_losses;     ///< fp32, nats, from the first sequence on
+    std::string implementation;           ///< what computed it
+    std::string tokens_file;              ///< name of the tokens' file, empty if not said
+    std::int64_t context = 0;             ///< tokens of a sequence
+    std::int64_t targets = 0;             ///< of all sequences; the last may be shorter
+    std::vector<double> sequence_losses;  ///< fp32, nats, from the first sequence on
+    /// Over all targets, with everything in bf16, the scores included.
+    std::optional<double> bf16_scores_loss;
     std::string prompt;                      ///< empty if there is no continuation
     std::vector<std::int32_t> continuation;  ///< greedy, fp32
 
-    /// The largest distance of the losses of the sequences that both have in full, and how many
-    /// those are. Nothing if the plan cuts the tokens differently.
+    /// How far apart losses are.
     struct Distance {
-        double largest = 0;
-        std::int64_t sequences = 0;
+        double largest = 0;          ///< of all sequences, NaN if one is
+        std::int64_t sequences = 0;  ///< how many could be compared
     };
-    /// How far `evaluation` is from these losses.
+
+    /// Compares the losses of the sequences that both have in full. Nothing if there is none, or
+    /// the plan cuts the tokens differently.
     std::optional<Distance> distance(const EvaluationPlan& plan,
                                      const Evaluation& evaluation) const;
 };

@@ -31,21 +31,25 @@ void print_largest_scores(const std::vector<double>& largest, std::int64_t seque
 
 /// One vocabulary's exponentials, summed four ways: mean errors against fp64.
 struct SummationRow {
-    std::string logits;
-    double log_sum = 0, running_fp32 = 0, lanes_fp32 = 0, blocks_fp32 = 0;
+    std::string logits;       ///< whose
+    double log_sum = 0;       ///< in fp64
+    double running_fp32 = 0;  ///< error of one fp32 sum
+    double lanes_fp32 = 0;    ///< error of 16 fp32 sums side by side
+    double blocks_fp32 = 0;   ///< error of fp32 blocks added in fp64
 };
 
-/// The sums of a made-up vocabulary of GPT-2's size and, if the network's own has at least
-/// LARGE_VOCABULARY words, of its logits for the first tokens.
+/// A vocabulary of so many words is worth a look of its own.
 constexpr std::int64_t LARGE_VOCABULARY = 10000;
-/// Sums the exponentials of the network's logits, and of made-up ones, in each way.
+
+/// The sums of a made-up vocabulary of GPT-2's size and, if the network's own is large, of its
+/// logits for the first tokens.
 std::vector<SummationRow> compare_summations(const Gpt2& model, const Experiment& experiment,
                                              const Implementation& implementation,
                                              std::uint64_t seed);
-/// The rows as a table.
+/// Prints them as a table.
 void print_summations(const std::vector<SummationRow>& rows);
 
-/// The prompt and what followed. Control characters are shown as `\xHH`.
+/// The prompt and what followed. Control characters are shown by their codes.
 void print_continuation(const std::string& prompt, const Run& run, const Tokenizer& tokenizer);
 
 /// A row of the results file.

@@ -56,6 +56,12 @@ std::vector<DType> chosen_activations(const std::string& names, bool default_mod
     return chosen;
 }
 
+/// The last part of a path, also of "folder/" and ".".
+std::string name_of_folder(const fs::path& folder) {
+    const fs::path path = fs::absolute(folder).lexically_normal();
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 /// reference.json of the model's folder, if it is there.
 std::optional<ReferenceLosses> reference_beside(const fs::path& model) {
     const fs::path path = model / "reference.json";
@@ -149,7 +155,7 @@ Setup prepare(Flags flags, Device device, std::uint64_t seed, const fs::path& de
     setup.activations = chosen_activations(flags.activations, is_default);
     setup.model = read_gpt2(flags.model);
     const Gpt2Config& config = setup.model.config;
-    setup.model_name = fs::weakly_canonical(flags.model).filename().string();
+    setup.model_name = name_of_folder(flags.model);
 
     std::optional<ReferenceLosses> beside = reference_beside(flags.model);
     if (flags.tokens.empty()) flags.tokens = default_tokens(flags.model, beside);

@@ -15,7 +15,8 @@ struct LogSums {
     double blocks_fp32 = 0;   ///< blocks of 512 in fp32, the blocks in fp64: cross_entropy()'s way
     double fp64 = 0;          ///< all in fp64
 };
-/// log Σ exp of one row of logits, summed in each way.
+
+/// Computes them. All 0 for no logits.
 LogSums log_sums(std::span<const float> logits);
 
 /// Logits whose probabilities fall as rank^(−exponent), in an order shuffled by `seed`: a made-up
