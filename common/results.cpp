@@ -144,6 +144,13 @@ nlohmann::ordered_json run_context(const std::string& program, std::uint64_t see
     return context;
 }
 
+std::string describe_machine(const nlohmann::ordered_json& context) {
+    const auto text = [&](const char* key) { return context.at(key).get<std::string>(); };
+    return fmt::format("Machine: {}, {} cores; {}; {} {}; seed {}", text("machine"),
+                       context.at("cores").get<int>(), text("os"), text("compiler"), text("flags"),
+                       context.at("seed").get<std::uint64_t>());
+}
+
 nlohmann::ordered_json Results::row(const Implementation& implementation,
                                     const AttentionProblem& problem) {
     nlohmann::ordered_json row;

@@ -23,6 +23,10 @@ void write_file_atomically(const std::filesystem::path& path, const std::string&
 /// flags, commit, seed, date (ISO 8601, UTC), and gpu, driver, cuda where there is one.
 nlohmann::ordered_json run_context(const std::string& program, std::uint64_t seed);
 
+/// One line that a timed table needs beside it: machine, cores, compiler, flags and seed.
+/// @param context as run_context() makes it
+std::string describe_machine(const nlohmann::ordered_json& context);
+
 /// Collects what a program found.
 class Results {
   public:

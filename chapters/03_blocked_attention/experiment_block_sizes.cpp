@@ -28,7 +28,7 @@ void show_block_sizes(Program& program) {
     constexpr std::int64_t SIZES[] = {32, 64, 128, 256};
     std::vector<std::string> headers = {"queries \\ keys"};
     for (const std::int64_t kv : SIZES) headers.push_back(fmt::format("{}", kv));
-    headers.emplace_back("computed / needed");
+    headers.emplace_back("computed / needed, square tiles");
     TextTable table(headers);
     auto json = nlohmann::ordered_json::array();
     for (const std::int64_t q : SIZES) {

@@ -41,7 +41,10 @@ void show_scan(Program& program, const Options&) {
     run_schedule(Schedule::q_outer, p, data.tensors(), tiles, &q_outer);
     const auto left = kv_outer.drawing(), right = q_outer.drawing();
     fmt::print("K/V outside (FlashAttention)                 Q outside (FlashAttention-2)\n");
-    for (std::size_t i = 0; i < left.size(); ++i) fmt::print("{}     {}\n", left[i], right[i]);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        const std::string line = fmt::format("{}     {}", left[i], right[i]);
+        fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+    }
 
     auto traces = nlohmann::ordered_json::array();
     traces.push_back(with_problem(p, Schedule::kv_outer, tiles, kv_outer));
