@@ -17,7 +17,8 @@ std::string fused_sizes_why_unsupported(const AttentionProblem& problem);
 
 /// The reason why a launch is impossible, or empty.
 /// @param blocks       thread blocks it has
-/// @param missing      shared memory per block that the smallest tiles need, if the device has less;
+/// @param missing      shared memory per block that the smallest tiles need, if the device has
+/// less;
 ///                     otherwise 0
 /// @param shared_limit bytes of shared memory a block may have on the device
 std::string fused_launch_why_unsupported(const AttentionProblem& problem, std::int64_t blocks,

@@ -1,5 +1,5 @@
-#include "chapters/04_cuda_tiled/executor_entry.h"
 #include "chapters/05_exp2/exp2_attention.h"
+#include "chapters/04_cuda_tiled/executor_entry.h"
 #include "chapters/05_exp2/exp2_host.h"
 
 namespace fa {
