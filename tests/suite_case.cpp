@@ -78,7 +78,8 @@ const Implementation& yardstick() {
 
 double largest(const std::vector<float>& values) {
     double m = 0;
-    for (float value : values) m = std::max(m, std::fabs(static_cast<double>(value)));
+    for (float value : values)
+        if (std::isfinite(value)) m = std::max(m, std::fabs(static_cast<double>(value)));
     return m;
 }
 

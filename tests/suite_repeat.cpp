@@ -31,9 +31,14 @@ Failures check_repeatable(const Implementation& implementation) {
                                       .causal = true}};
         const RunOptions options{.layout = Layout::dense};
         const Run first = run_case(implementation, c.problem, prepared(c).inputs, options);
+#ifdef FA_SANITIZED
+        constexpr int RUNS = 5;  // sanitizers see more and run slower
+#else
+        constexpr int RUNS = 30;
+#endif
         const int runs = implementation.device == Device::executor    ? 3
-                         : dtype == dtypes_of(implementation).front() ? 30
-                                                                      : 10;
+                         : dtype == dtypes_of(implementation).front() ? RUNS
+                                                                      : RUNS / 3;
         for (int n = 2; n <= runs && failures.empty(); ++n)
             expect_same(failures,
                         fmt::format("{}: {}, run {}", implementation.name, describe(c), n), first,
