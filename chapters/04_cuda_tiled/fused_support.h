@@ -11,15 +11,12 @@ namespace fa {
 /// Largest head dimension of the fused kernels.
 inline constexpr int MAX_FUSED_HEAD_DIM = 256;
 
-/// The reason why no fused kernel can run a problem, with the numbers, or empty: head_dim and
-/// lengths.
+/// The reason why no fused kernel can run a problem, or empty: head_dim and lengths.
 std::string fused_sizes_why_unsupported(const AttentionProblem& problem);
 
 /// The reason why a launch is impossible, or empty.
 /// @param blocks       thread blocks it has
-/// @param missing      shared memory per block that the smallest tiles need, if the device has
-/// less;
-///                     otherwise 0
+/// @param missing      shared memory that the smallest tiles need, if the device has less; else 0
 /// @param shared_limit bytes of shared memory a block may have on the device
 std::string fused_launch_why_unsupported(const AttentionProblem& problem, std::int64_t blocks,
                                          std::size_t missing, std::size_t shared_limit);
