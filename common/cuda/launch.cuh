@@ -2,6 +2,9 @@
 /// @file
 /// Launching a kernel with its dynamic shared memory allowed and its errors checked.
 
+#include <cstddef>
+#include <cstdint>
+
 #include "common/cuda/check.h"
 
 namespace fa {
