@@ -66,6 +66,9 @@ class UsageError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Thrown by a body that has nothing more to do, and nothing to check: exit status 0.
+struct Finished {};
+
 /// Parses "512,1024,16k" into integers; "k" and "m" are 1024 and 1024².
 /// @throws UsageError naming the flag and the piece
 std::vector<std::int64_t> parse_lengths(const std::string& flag, const std::string& text);

@@ -9,7 +9,9 @@ A page holds markers, each alone on its line. What stands between a pair is writ
     <!-- output: chapters/02_online_softmax/output.txt#The same with V -->    <!-- /output -->
         the part of a program's output under that underlined heading; the whole file without "#…"
     <!-- table: docs/results/some.json#rows -->                              <!-- /table -->
-        the list of objects under that key as a table, one row each, in the order of the first one's keys
+        the list of objects under that key as a table, one row each, in the order of the first one's keys;
+        or a view of results, of several files together: scripts/result_tables.py lists the views
+    <!-- table: docs/results/h200/benchmark.json docs/results/h200/peers.json#rate causal cold --> <!-- /table -->
 
 Paths are relative to the repository's root. Markers inside fenced code blocks are left alone.
 
@@ -24,6 +26,7 @@ import re
 import sys
 import textwrap
 
+import result_tables
 from pages import ROOT, fenced, pages
 
 MARKER = re.compile(r"^\s*<!--\s*(/?)(snippet|output|table)(?::\s*(.*?))?\s*-->\s*$")
@@ -90,6 +93,8 @@ def in_fence(content, language):
 def content_of(kind, target, root):
     """What belongs between the markers of `kind: target`."""
     path_text, _, part = target.partition("#")
+    if kind == "table" and part and part.split()[0] in result_tables.VIEWS:
+        return result_tables.table(root, path_text.split(), part)
     path = root / path_text
     if not path.is_file():
         raise Wrong(f"no file {path_text}")
