@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The one list of all implementations. Tests, accuracy tables, benchmark and the GPT-2 swap
-/// iterate over it: a kernel that has an entry here has all four.
+/// The one list of implementations. Tests, accuracy tables and the GPT-2 swap iterate over it: a
+/// kernel that has an entry here has all three.
 
 #include <span>
 #include <string_view>

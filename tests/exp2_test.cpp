@@ -1,5 +1,5 @@
-// Chapter 5: what the change of base must not change. The suite (attention_test.cpp) runs on its
-// implementations, too; here stands what is peculiar to them.
+// Chapter 5: what the change of base must not change. Its implementations are
+// not on the list yet, so the suite does not see them; here stands what is peculiar to them.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
