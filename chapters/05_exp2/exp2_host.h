@@ -5,7 +5,8 @@
 #include "chapters/04_cuda_tiled/fused_kernels.h"
 #include "chapters/05_exp2/exp2_kernel.h"
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 /// The kernel with the tile sizes of the register-tiled one.
 struct Exp2Kernel {
@@ -22,4 +23,5 @@ struct Exp2Kernel {
     }
 };
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

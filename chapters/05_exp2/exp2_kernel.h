@@ -6,7 +6,8 @@
 #include "chapters/04_cuda_tiled/block_tiles.h"
 #include "chapters/05_exp2/folded_scale.h"
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 /// One tile: S, mask (if MASKED), online softmax, P·V. Rows of the thread are ty + THREADS_Y·i, its
 /// keys tx + THREADS_X·j, its channels 4·tx + 4·THREADS_X·g + e: neighbouring threads have
@@ -156,4 +157,5 @@ __global__ void __launch_bounds__(Config::THREADS) exp2_attention(const KernelAr
 }
 // [kernel]
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

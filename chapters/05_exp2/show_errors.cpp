@@ -16,8 +16,8 @@
 #include "common/text_table.h"
 #ifdef FA_CUDA_ENABLED
 #include "chapters/04_cuda_tiled/tiled_attention.h"
-#include "chapters/05_exp2/gpu_runs.h"
 #include "common/cuda/device.h"
+#include "common/cuda/run_from_host.h"
 #endif
 
 namespace fa {

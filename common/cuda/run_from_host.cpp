@@ -1,4 +1,4 @@
-#include "chapters/05_exp2/gpu_runs.h"
+#include "common/cuda/run_from_host.h"
 
 #include <cuda_runtime_api.h>
 
