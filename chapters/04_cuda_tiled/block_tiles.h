@@ -6,7 +6,8 @@
 #include "chapters/04_cuda_tiled/arguments.h"
 #include "chapters/04_cuda_tiled/load_tile.h"
 
-namespace fa::inline FA_KERNEL_NAMESPACE {
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
 
 // [config]
 /// Sizes of a register-tiled kernel: THREADS_Y × THREADS_X threads; a thread owns ROWS queries
@@ -136,4 +137,5 @@ __device__ __forceinline__ void store_lse(const KernelArguments<T>& a, const Blo
             lse;
 }
 
-}  // namespace fa::inline FA_KERNEL_NAMESPACE
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

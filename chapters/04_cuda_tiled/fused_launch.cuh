@@ -77,6 +77,7 @@ KernelResources kernel_resources(const AttentionProblem& p) {
                 r.blocks = block_count<Config>(p);
                 r.block_m = Config::BLOCK_M;
                 r.block_n = Config::BLOCK_N;
+                r.head_dim = Config::HEAD_DIM;
                 r.threads = Config::THREADS;
                 r.shared_bytes = Config::SHARED_BYTES;
                 r.registers = attributes.numRegs;

@@ -11,6 +11,7 @@ namespace fa {
 struct KernelResources {
     std::int64_t blocks = 0;  ///< blocks launched
     int block_m = 0, block_n = 0;
+    int head_dim = 0;  ///< of the tiles: the problem's, padded
     int threads = 0;
     std::size_t shared_bytes = 0;  ///< per block
     int registers = 0;             ///< per thread

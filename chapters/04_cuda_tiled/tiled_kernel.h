@@ -10,6 +10,7 @@
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
+// [config]
 /// Sizes of the tiled kernel. BLOCK_M queries meet BLOCK_N keys at a time; four neighbouring
 /// threads share a query.
 /// @tparam PADDED false shows what the padding is good for
@@ -29,6 +30,7 @@ struct TiledConfig {
     static constexpr std::size_t SHARED_BYTES =
         sizeof(float) * (Q_FLOATS + 2 * KV_FLOATS + BLOCK_M * P_STRIDE);
 };
+// [config]
 
 /// Grid: query blocks × heads × batch in x. Block: THREADS. Shared memory: SHARED_BYTES.
 /// FlashAttention-2, Algorithm 1.
@@ -49,12 +51,14 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCE
     const SharedPointer<float> P_smem = shared_array<float>(
         sizeof(float) * (Config::Q_FLOATS + 2 * Config::KV_FLOATS), BLOCK_M * P_STRIDE);
 
+    // [rows]
     const BlockPosition at(a, blockIdx.x, BLOCK_M);
     const int row = static_cast<int>(threadIdx.x) / LANES;
     const int lane = static_cast<int>(threadIdx.x) % LANES;
     const int rows = min(BLOCK_M, a.len_q - at.first_q);
     // Rows past the end work on zeros and are not stored; they must not leave before a barrier.
     const int my_keys = a.visible_keys(min(at.first_q + row, a.len_q - 1));
+    // [rows]
 
     load_tile<BLOCK_M, HEAD_DIM, STRIDE, THREADS, T>(
         a.q + (at.batch * a.q_strides.batch + at.head_q * a.q_strides.head +
@@ -64,6 +68,7 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCE
     float O_regs[CHANNELS] = {};
     float m = minus_infinity(), l = 0.0f;
 
+    // [tiles]
     // The block's last query sees the most keys. Tiles beyond that are not even loaded.
     const int block_keys = a.visible_keys(at.first_q + rows - 1);
     for (int first_kv = 0; first_kv < block_keys; first_kv += BLOCK_N) {
@@ -78,7 +83,9 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCE
                    first_kv * a.v_strides.token),
             a.v_strides.token, keys, a.head_dim, a.wide, 1.0f, V_smem);
         __syncthreads();  // K, V and Q are complete
+        // [tiles]
 
+        // [scores]
         // S = scale·Q·Kᵀ, one row, every fourth key
         float S_regs[KEYS] = {};
         for (int c = 0; c < HEAD_DIM; ++c) {
@@ -86,7 +93,9 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCE
 #pragma unroll
             for (int j = 0; j < KEYS; ++j) S_regs[j] += q * K_smem[(lane + LANES * j) * STRIDE + c];
         }
+        // [scores]
 
+        // [softmax]
         // Mask, and the row's new maximum over its four threads
         const int visible = min(max(my_keys - first_kv, 0), BLOCK_N);
         float m_new = m;
@@ -112,7 +121,9 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCE
         sum += shuffle_xor(sum, 2);
         l = l * correction + sum;
         m = m_new;
+        // [softmax]
 
+        // [weighted-sum]
         // O = O·correction + P·V, one row, every fourth channel
 #pragma unroll
         for (int c = 0; c < CHANNELS; ++c) O_regs[c] *= correction;
@@ -125,6 +136,7 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_MULTIPROCE
                 O_regs[c] += p * V_smem[j * STRIDE + lane + LANES * c];
         }
         warp_barrier();  // P is read before the next tile writes it
+        // [weighted-sum]
     }
 
     if (row >= rows) return;

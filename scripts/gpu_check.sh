@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Everything that needs a GPU, on any machine that has one: builds, tests, runs compute-sanitizer's tools,
+# measures, and collects what came out.
+#
+#   scripts/gpu_check.sh [STEP...]        build, tests, sanitizer, measure; all of them by default
+#
+# Environment: BUILD, the build folder (default build/gpu); OUT, where logs and results go (default
+# $BUILD/results); CMAKE_FLAGS, further flags for configuring; FILTER, a regular expression that test
+# names must match. All steps run; those that failed are named at the end, and the exit status is then 1.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=${BUILD:-build/gpu}
+out=${OUT:-$build/results}
+steps=("$@")
+((${#steps[@]} > 0)) || steps=(build tests sanitizer measure)
+mkdir -p "$out"
+
+if ! nvidia-smi >"$out/nvidia-smi.txt" 2>&1; then
+    echo "gpu_check.sh: no GPU here: nvidia-smi says: $(tail -n 1 "$out/nvidia-smi.txt")" >&2
+    exit 2
+fi
+sed -n '1,14p' "$out/nvidia-smi.txt"
+
+failed=()
+logged() { # NAME COMMAND...
+    printf '\n======== %s ========\n' "$1"
+    local begin=$SECONDS
+    "${@:2}" > >(tee "$out/$1.log") 2>&1 || failed+=("$1")
+    wait # for tee
+    printf '(%s: %d s)\n' "$1" $((SECONDS - begin))
+}
+
+run_build() {
+    # shellcheck disable=SC2086  # several flags
+    cmake -S . -B "$build" -DFA_CUDA=ON -DCMAKE_BUILD_TYPE=Release ${CMAKE_FLAGS:-} &&
+        cmake --build "$build" --parallel "$(nproc)"
+}
+
+run_tests() { # LABEL: a GPU is shared by all, so that they run one by one
+    ctest --test-dir "$build" --label-regex "^$1\$" --tests-regex "${FILTER:-.}" --no-tests=error \
+        --output-on-failure --output-junit "$(realpath "$out")/$1.xml"
+}
+
+# Where there is a GPU, a test that could not use it is a failure.
+nothing_skipped() { # LABEL
+    grep '(Skipped)' "$out/$1.log" && failed+=("$1: tests were skipped")
+}
+
+measure() { # PROGRAM [FLAGS...]
+    local name
+    name=$(basename "$1")
+    "$@" --device cuda --json "$out/$name.json"
+}
+
+for step in "${steps[@]}"; do
+    case $step in
+        build) logged build run_build ;;
+        tests) logged gpu run_tests gpu && nothing_skipped gpu ;;
+        sanitizer) logged sanitizer run_tests sanitizer && nothing_skipped sanitizer ;;
+        measure)
+            for program in "$build"/bin/ch0[4-9]_*; do
+                logged "$(basename "$program")" measure "$program"
+            done
+            ;;
+        *)
+            echo "gpu_check.sh: \"$step\" is none of build, tests, sanitizer, measure" >&2
+            exit 2
+            ;;
+    esac
+done
+
+printf '\nLogs and results are in %s:\n' "$out"
+ls "$out"
+if ((${#failed[@]} > 0)); then
+    printf 'FAILED: %s\n' "${failed[@]}"
+    exit 1
+fi
+echo "All steps passed."

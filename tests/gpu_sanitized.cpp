@@ -1,0 +1,73 @@
+/// @file
+/// Runs every implementation on the GPU on small awkward problems, for compute-sanitizer to watch:
+/// each tensor is an allocation of its own that ends where it ends, and O, LSE and the workspace
+/// hold nothing before. Prints a line for each run; exit status 1 if a result is wrong.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "common/cuda/device.h"
+#include "common/reference_attention.h"
+#include "tests/gpu_tensors.h"
+
+namespace {
+
+using namespace fa;
+
+constexpr AttentionProblem PROBLEMS[] = {
+    {.heads_q = 2, .heads_kv = 1, .len_q = 97, .len_kv = 161, .dtype = DType::bf16, .causal = true},
+    {.batch = 2, .len_q = 130, .len_kv = 65, .dtype = DType::f32, .causal = true},
+    {.len_q = 65, .len_kv = 33, .head_dim = 33, .dtype = DType::f16},
+    {.heads_q = 3, .heads_kv = 3, .len_q = 40, .len_kv = 70, .head_dim = 40, .dtype = DType::bf16},
+    {.len_q = 70, .len_kv = 70, .head_dim = 128, .dtype = DType::bf16, .causal = true},
+    {.len_q = 33, .len_kv = 40, .head_dim = 256, .dtype = DType::f16, .causal = true},
+    {.len_q = 1, .len_kv = 129, .dtype = DType::bf16, .causal = true},
+    {.len_q = 9, .len_kv = 0, .dtype = DType::bf16},
+};
+
+/// The largest error of O, NaN if one is.
+template <class T>
+double run(const Implementation& implementation, const AttentionProblem& p) {
+    AttentionData<T> data(p, 1);
+    const ReferenceResult gold = reference_attention(p, data.tensors());
+    TensorsOnDevice<T> device(p);
+    device.upload(data);
+    const CudaStream stream;
+    const Launch launch{.stream = stream.get()};
+    const DeviceBuffer workspace(implementation.workspace_bytes(p, launch));
+    attention(implementation, p, device.tensors(), workspace.bytes(), launch);
+    stream.synchronize();
+    device.download(data);
+    double largest = 0;
+    for (std::size_t i = 0; i < gold.o.size(); ++i) {
+        const double error =
+            std::fabs(static_cast<double>(static_cast<float>(data.o.data()[i])) - gold.o[i]);
+        if (!std::isnan(largest) && !(error <= largest)) largest = error;
+    }
+    return largest;
+}
+
+}  // namespace
+
+int main() {
+    if (!why_no_gpu().empty()) {
+        fmt::print("skipped: {}\n", why_no_gpu());
+        return 0;
+    }
+    int wrong = 0, runs = 0;
+    for (const Implementation* implementation : gpu_implementations())
+        for (const AttentionProblem& p : PROBLEMS) {
+            if (const std::string reason = implementation->why_unsupported(p); !reason.empty()) {
+                fmt::print("{}: {}: refused: {}\n", implementation->name, describe(p), reason);
+                continue;
+            }
+            const double error = with_element_type(
+                p.dtype, [&](auto element) { return run<decltype(element)>(*implementation, p); });
+            fmt::print("{}: {}: largest error {:.2e}\n", implementation->name, describe(p), error);
+            ++runs;
+            if (!(error <= 0.05)) ++wrong;
+        }
+    fmt::print("{} runs, {} wrong\n", runs, wrong);
+    return wrong == 0 && runs > 0 ? 0 : 1;
+}
