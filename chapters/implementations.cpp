@@ -10,6 +10,8 @@
 #include "chapters/03_blocked_attention/blocked_attention.h"
 #include "chapters/03_blocked_attention/fast_attention.h"
 #include "chapters/04_cuda_tiled/executor_attention.h"
+#include "chapters/05_exp2/exp2_attention.h"
+#include "chapters/05_exp2/fast_exp2_attention.h"
 #ifdef FA_CUDA_ENABLED
 #include "chapters/04_cuda_tiled/naive_attention_cuda.h"
 #include "chapters/04_cuda_tiled/tiled_attention.h"
@@ -18,21 +20,27 @@
 namespace fa {
 
 std::span<const Implementation> all_implementations() {
+    // One a line, so that an entry more is a line more.
+    // clang-format off
     static const std::array list{
         CPU_NAIVE,
         CPU_NAIVE_BF16_SCORES,
         CPU_BLOCKED_KV_OUTER,
         CPU_BLOCKED,
         CPU_FAST,
+        CPU_FAST_EXP2,
         EXECUTOR_TILED,
         EXECUTOR_REGISTER_TILED,
+        EXECUTOR_EXP2,
 #ifdef FA_CUDA_ENABLED
         CUDA_NAIVE,
         CUDA_NAIVE_16BIT_SCORES,
         CUDA_TILED,
         CUDA_REGISTER_TILED,
+        CUDA_EXP2,
 #endif
     };
+    // clang-format on
     return list;
 }
 

@@ -12,10 +12,13 @@ three places of each kernel's loop over tiles without a mask:
 How often the loops of the products run is told by the tile sizes in the kernel's name: a thread makes
 ROWS·KEYS·HEAD_DIM multiply-adds for S and ROWS·BLOCK_N·CHANNELS for O.
 
-usage: count_instructions.py [--head-dim N] [--dtype bf16] [--arch sm_90a] [--tool PATH] [--json FILE] [FILE]
-                             FILE is build/bin/ch05_exp2 by default
+Without FILE, build/bin/ch05_exp2 is read; if there is none or no GPU code in it, or if there are --flags, nvcc
+compiles the two kernels.
+
+usage: count_instructions.py [--head-dim N] [--dtype bf16] [--arch sm_90a] [--tool PATH] [--json FILE]
+                             [FILE | --flags="FLAGS FOR NVCC"]
 exit status: 0; 1 if the disassembly is not what it should be; 77 ("skipped: …") if there is no disassembler
-or no GPU code in the file
+or nothing to disassemble
 """
 import argparse
 import dataclasses
@@ -25,9 +28,11 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = {"exp": "register_tiled_attention", "exp2": "exp2_attention"}
@@ -97,6 +102,40 @@ def disassembly(tool, file):
     if run.returncode != 0:
         raise Unexpected(f"{tool} {file}: {said}")
     return run.stdout
+
+
+SOURCE = """// Names both kernels with all their tile sizes, so that nvcc compiles them.
+#include "chapters/05_exp2/exp2_host.h"
+const void* kernels[2];
+template <class Kernel, class T>
+void name_kernel(const void*& kernel) {
+    std::size_t need = 0;
+    Kernel::with_config(0, ~std::size_t{0}, need, [&]<class Config>() {
+        kernel = reinterpret_cast<const void*>(Kernel::template function<Config, T>());
+    });
+}
+void name_kernels() {
+    name_kernel<fa::RegisterTiledKernel, fa::TYPE>(kernels[0]);
+    name_kernel<fa::Exp2Kernel, fa::TYPE>(kernels[1]);
+}
+"""
+
+
+def compiled(folder, dtype, architecture, flags):
+    """A cubin with the two kernels, made by nvcc."""
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
+    if not nvcc:
+        raise Skipped("no program with GPU code, and no nvcc to compile the kernels")
+    source, cubin = pathlib.Path(folder) / "kernels.cu", pathlib.Path(folder) / "kernels.cubin"
+    types = {"f32": "float", "bf16": "BFloat16", "f16": "Float16"}
+    source.write_text(SOURCE.replace("fa::TYPE", types[dtype] if dtype == "f32" else "fa::" + types[dtype]),
+                      encoding="utf-8")
+    command = [nvcc, "-std=c++20", "-O3", "--expt-relaxed-constexpr", f"-arch={architecture or 'sm_90a'}",
+               f"-I{ROOT}", *flags, "-cubin", "-o", str(cubin), str(source)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise Unexpected(f"{shlex.join(command)}: {run.stderr.strip().splitlines()[-1:]}")
+    return cubin
 
 
 def functions(text):
@@ -242,6 +281,19 @@ def text_table(rows):
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
+def disassembly_of(tool, arguments):
+    """Of the file, of the program in build/, or of what nvcc makes of the sources."""
+    if arguments.file:
+        return disassembly(tool, arguments.file)
+    if not arguments.flags:
+        try:
+            return disassembly(tool, ROOT / "build" / "bin" / "ch05_exp2")
+        except Skipped:
+            pass
+    with tempfile.TemporaryDirectory() as folder:
+        return disassembly(tool, compiled(folder, arguments.dtype, arguments.arch, shlex.split(arguments.flags)))
+
+
 def main():
     parser = argparse.ArgumentParser(description="counts the instructions of chapter 4's and 5's kernels")
     parser.add_argument("--head-dim", type=int, choices=(64, 128, 256), default=64)
@@ -249,11 +301,14 @@ def main():
     parser.add_argument("--arch", default="", help="such as sm_90a; the newest in the file by default")
     parser.add_argument("--tool", help="cuobjdump or nvdisasm, with its path")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("file", nargs="?", type=pathlib.Path, default=ROOT / "build" / "bin" / "ch05_exp2")
+    parser.add_argument("--flags", default="", help="compile the kernels, with these flags besides")
+    parser.add_argument("file", nargs="?", type=pathlib.Path)
     arguments = parser.parse_args()
+    if arguments.file and arguments.flags:
+        parser.error("a file is compiled already: --flags goes without it")
     try:
         tool = find_tool(arguments.tool)
-        found = functions(disassembly(tool, arguments.file))
+        found = functions(disassembly_of(tool, arguments))
         counts = {}
         for kernel, base_name in KERNELS.items():
             arch, name, body = choose(found, base_name, arguments.head_dim, arguments.dtype, arguments.arch)
@@ -262,7 +317,7 @@ def main():
         version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
         release = re.search(r"release [\d.]+, V[\d.]+", version)
         context = {"program": "scripts/count_instructions.py", "architecture": arch,
-                   "head_dim": arguments.head_dim, "dtype": arguments.dtype,
+                   "head_dim": arguments.head_dim, "dtype": arguments.dtype, "flags": arguments.flags,
                    "disassembler": f"{pathlib.Path(tool).name} {release.group() if release else ''}".strip()}
     except Skipped as reason:
         print(f"skipped: {reason}", file=sys.stderr)

@@ -10,6 +10,8 @@ A page holds markers, each alone on its line. What stands between a pair is writ
         the part of a program's output under that underlined heading; the whole file without "#…"
     <!-- table: docs/results/some.json#rows -->                              <!-- /table -->
         the list of objects under that key as a table, one row each, in the order of the first one's keys
+    <!-- diff: chapters/04_x/a.h chapters/05_y/b.h -->                       <!-- /diff -->
+        what changes from the first file to the second, with a line before and after
 
 Paths are relative to the repository's root. Markers inside fenced code blocks are left alone.
 
@@ -26,7 +28,7 @@ import textwrap
 
 from pages import ROOT, fenced, pages
 
-MARKER = re.compile(r"^\s*<!--\s*(/?)(snippet|output|table)(?::\s*(.*?))?\s*-->\s*$")
+MARKER = re.compile(r"^\s*<!--\s*(/?)(snippet|output|table|diff)(?::\s*(.*?))?\s*-->\s*$")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cpp", ".cuh": "cpp", ".py": "python", ".sh": "bash",
              ".cmake": "cmake", ".json": "json", "CMakeLists.txt": "cmake"}
 
@@ -80,6 +82,12 @@ def table(text, key):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def changes(old, new, old_name, new_name):
+    """A unified diff of two texts with one line of context and without line numbers."""
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), old_name, new_name, n=1, lineterm="")
+    return "\n".join("@@" if line.startswith("@@ ") else line for line in lines)
+
+
 def in_fence(content, language):
     """A fenced code block, its fence longer than any in the content."""
     longest = max((len(run) for run in re.findall(r"^\s*(`{3,})", content, re.M)), default=2)
@@ -89,6 +97,13 @@ def in_fence(content, language):
 
 def content_of(kind, target, root):
     """What belongs between the markers of `kind: target`."""
+    if kind == "diff":
+        names = target.split()
+        if len(names) != 2:
+            raise Wrong("names no two files")
+        if missing := [name for name in names if not (root / name).is_file()]:
+            raise Wrong(f"no file {missing[0]}")
+        return in_fence(changes(*((root / name).read_text(encoding="utf-8") for name in names), *names), "diff")
     path_text, _, part = target.partition("#")
     path = root / path_text
     if not path.is_file():

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The course, end to end: installs what is missing, builds, runs the chapters that have a program, in
-# order and with their defaults, and closes with a summary on one page. Exit status 0 if every check of every chapter passed.
-# What each program printed, and its results as JSON, stay in build/run/.
+# The course, end to end: installs what is missing, builds, runs the chapters that have a program, in order
+# and with their defaults, and closes with a summary on one page. Exit status 0 if every check of every
+# chapter passed. What each program printed, and its results as JSON, stay in build/run/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

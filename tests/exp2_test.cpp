@@ -215,7 +215,7 @@ TEST_CASE("exp2: scores of -inf weigh nothing, also the first and all of them") 
 TEST_CASE("exp2: NaN and +inf make the row NaN, wherever they stand") {
     for (const Pair& pair : PAIRS)
         for (const float bad : {NOT_A_NUMBER, INFINITE})
-            for (const std::size_t where : {0, 5, 70, 149}) {
+            for (const std::size_t where : {0u, 5u, 70u, 149u}) {
                 CAPTURE(std::string(pair.exp2->name));
                 CAPTURE(where);
                 std::vector<float> scores(150, 0.5f);
@@ -247,7 +247,7 @@ TEST_CASE("exp2: huge scores have weights 1 and 0") {
                 CAPTURE(sign * size);
                 // Equal maxima in different tiles share the weight.
                 std::vector<float> scores(200, sign * size);
-                for (const std::size_t j : {40, 120})
+                for (const std::size_t j : {40u, 120u})
                     scores[j] = std::nextafter(sign * size, INFINITE);
                 if (std::abs(scores[40] - scores[0]) < 30) continue;  // weights that do show
                 OneHead row(scores, 1.0f);
@@ -284,7 +284,7 @@ TEST_CASE("exp2: rows of both bases agree, and each mistake shows") {
         CHECK(two.lse == doctest::Approx(e.lse).epsilon(1e-6));
         CHECK(two.lse_base2 == doctest::Approx(e.lse / std::log(2.0)).epsilon(1e-6));
         const OnlineRow want = online_reference(scores, scale);
-        for (const std::size_t block : {1, 2, 3, 8}) {
+        for (const std::size_t block : {1u, 2u, 3u, 8u}) {
             const OnlineRow got = online_base_2(scores, scale, block, Fault::none);
             CHECK(got.first == doctest::Approx(want.first).epsilon(1e-5));
             CHECK(got.last == doctest::Approx(want.last).epsilon(1e-5));

@@ -103,6 +103,15 @@ class Embed(InFolder):
         self.assertEqual(faults, [])
         self.assertIn("| name | ms | ok |\n| --- | --: | --: |\n| a\\|b | 1.235 |  |\n| c | 2 |  |\n", text)
 
+    def test_diff(self):
+        self.write("a.h", "one\ntwo\nthree\nfour\nfive\n")
+        self.write("b.h", "one\ntwo\n3\nfour\nfive\n")
+        text, faults = self.refreshed("<!-- diff: a.h b.h -->\nold\n<!-- /diff -->\n")
+        self.assertEqual(faults, [])
+        self.assertEqual(text, "<!-- diff: a.h b.h -->\n```diff\n--- a.h\n+++ b.h\n@@\n two\n-three\n+3\n"
+                               " four\n```\n<!-- /diff -->\n")
+        self.assertEqual(self.refreshed(text), (text, []))
+
     def test_markers_in_code_are_left_alone(self):
         page = "```\n<!-- snippet: none.h -->\n```\n~~~\n<!-- /output -->\n~~~\n"
         self.assertEqual(self.refreshed(page), (page, []))
@@ -114,6 +123,8 @@ class Embed(InFolder):
                 ("snippet: chapters/09_x/x.h#open", "marked 1 times"),
                 ("output: chapters/09_x/output.txt#Nope", 'headings: "Title", "The same with V"'),
                 ("table: chapters/09_x/x.h#rows", "Expecting value"),
+                ("diff: chapters/09_x/x.h", "names no two files"),
+                ("diff: chapters/09_x/x.h none.h", "no file none.h"),
                 ("snippet:", "names no file")]:
             with self.subTest(marker=marker):
                 kind = marker.partition(":")[0]
