@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <stdexcept>
 #include <vector>
 
 #include "chapters/01_memory_accounting/naive_attention.h"

@@ -98,7 +98,13 @@ void check_no_overlap(std::string_view name, std::int64_t row_length, std::array
                 fmt::format("attention: {} overlaps itself: {} entries at a stride of {} elements, "
                             "each of which spans {}",
                             name, axis.extent, axis.stride, span));
-        span += (axis.extent - 1) * axis.stride;
+        std::int64_t length = 0;
+        if (__builtin_mul_overflow(axis.extent - 1, axis.stride, &length) ||
+            __builtin_add_overflow(span, length, &span))
+            throw std::invalid_argument(
+                fmt::format("attention: {} reaches over more than 2^63 elements: {} entries at a "
+                            "stride of {}",
+                            name, axis.extent, axis.stride));
     }
 }
 

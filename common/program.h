@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "common/checks.h"
+#include "common/flags.h"
 #include "common/results.h"
 
 namespace fa {
@@ -26,7 +25,7 @@ enum class DeviceChoice { automatic, cpu, cuda };
 ///       fa::Program program("ch02_online_softmax", "Softmax in one pass over the scores");
 ///       std::int64_t block = 2;
 ///       program.flags().add_option("--block", block, "scores per
-///       block")->check(CLI::PositiveNumber); return program.run(argc, argv, [&] { ...print;
+///       block")->check(fa::above_zero()); return program.run(argc, argv, [&] { ...print;
 ///       program.checks.at_most(...); });
 ///   }
 /// @endcode
@@ -59,19 +58,6 @@ class Program {
     CLI::App app_;
     std::string name_;
 };
-
-/// Wrong usage found after parsing: exit status 2.
-class UsageError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
-
-/// Parses "512,1024,16k" into integers; "k" and "m" are 1024 and 1024².
-/// @throws UsageError naming the flag and the piece
-std::vector<std::int64_t> parse_lengths(const std::string& flag, const std::string& text);
-
-/// Parses "1,3.5,-inf" into floats. @throws UsageError naming the flag and the piece
-std::vector<float> parse_floats(const std::string& flag, const std::string& text);
 
 /// Prints a heading, underlined, with a blank line before it unless it is the first.
 void print_heading(const std::string& text);

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "build_info.h"
+#include "common/machine.h"
 
 #ifdef FA_CUDA_ENABLED
 #include "common/cuda/device.h"
@@ -86,12 +87,32 @@ std::string value_in_file(const char* path, std::string_view key) {
     return "unknown";
 }
 
+/// A pipe or /dev/null is written to; renaming a file over it would replace it.
+bool is_written_in_place(const fs::path& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
+}
+
+/// The file that a symbolic link names, so that it is replaced and not the link.
+fs::path resolved(const fs::path& path) {
+    std::error_code error;
+    const fs::path file = fs::weakly_canonical(path, error);
+    return error ? path : file;
+}
+
 }  // namespace
 
+void check_can_be_written(const fs::path& path) {
+    if (fs::is_directory(path))
+        throw std::runtime_error(fmt::format("{} is a folder", path.string()));
+    if (!is_written_in_place(path))
+        TemporaryFile(resolved(path));
+    else if (access(path.c_str(), W_OK) != 0)
+        fail(path, "write");
+}
+
 void write_file_atomically(const fs::path& path, const std::string& text) {
-    std::error_code ignored;
-    if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
-        // A pipe or /dev/null is written to; renaming a file over it would replace it.
+    if (is_written_in_place(path)) {
         const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
         if (descriptor < 0) fail(path, "write");
         try {
@@ -103,9 +124,7 @@ void write_file_atomically(const fs::path& path, const std::string& text) {
         if (close(descriptor) != 0) fail(path, "write");
         return;
     }
-    // Through a symbolic link, so that the file it names is replaced and not the link.
-    const fs::path resolved = fs::weakly_canonical(path, ignored);
-    TemporaryFile file(ignored ? path : resolved);
+    TemporaryFile file(resolved(path));
     write_all(file.descriptor(), text, path);
     file.become_target();
 }
@@ -113,16 +132,15 @@ void write_file_atomically(const fs::path& path, const std::string& text) {
 nlohmann::ordered_json run_context(const std::string& program, std::uint64_t seed) {
     utsname system{};
     uname(&system);
-    const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
-    const auto page_size = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     nlohmann::ordered_json context;
     context["program"] = program;
     context["machine"] = value_in_file("/proc/cpuinfo", "model name");
     context["cores"] = std::thread::hardware_concurrency();
     context["threads"] = omp_get_max_threads();
-    context["memory_bytes"] = pages * page_size;
-    context["os"] = fmt::format("{}, {} {} {}", value_in_file("/etc/os-release", "PRETTY_NAME"),
-                                system.sysname, system.release, system.machine);
+    context["memory_bytes"] = machine_memory_bytes();
+    // Without the kernel's release, which says more about a host than about a number.
+    context["os"] = fmt::format("{}, {} {}", value_in_file("/etc/os-release", "PRETTY_NAME"),
+                                system.sysname, system.machine);
 #ifdef FA_CUDA_ENABLED
     if (why_no_gpu().empty()) {
         const GpuProperties& gpu = gpu_properties();

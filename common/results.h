@@ -18,6 +18,11 @@ namespace fa {
 /// @throws std::runtime_error naming the path and the system's reason
 void write_file_atomically(const std::filesystem::path& path, const std::string& text);
 
+/// Finds out whether write_file_atomically() could write there, by making the temporary file and
+/// removing it.
+/// @throws std::runtime_error as write_file_atomically(), and if `path` is a folder
+void check_can_be_written(const std::filesystem::path& path);
+
 /// Machine, compiler, commit, seed and date: what one must know to read a number.
 /// Keys: program, machine (CPU model), cores, threads, memory_bytes, os, compiler, build_type,
 /// flags, commit, seed, date (ISO 8601, UTC), and gpu, driver, cuda where there is one.

@@ -213,6 +213,14 @@ void check_tensor(const StoredTensor& t, std::uint64_t data_size, const std::str
 /// All tensors together: one after the other from the first data byte to the last, names unique.
 void check_layout(const std::vector<StoredTensor>& tensors, std::uint64_t data_size,
                   const std::string& source) {
+    std::vector<std::string_view> names(tensors.size());
+    std::transform(tensors.begin(), tensors.end(), names.begin(),
+                   [](const StoredTensor& t) { return std::string_view(t.name); });
+    std::sort(names.begin(), names.end());
+    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+        throw std::runtime_error(
+            fmt::format("{}: header has tensor {} twice", source, printable(*twice)));
+
     std::uint64_t position = 0;
     for (const StoredTensor& t : tensors) {
         if (t.begin != position)
@@ -226,14 +234,6 @@ void check_layout(const std::vector<StoredTensor>& tensors, std::uint64_t data_s
         throw std::runtime_error(
             fmt::format("{}: {} bytes follow the last tensor, which ends at data byte {}", source,
                         data_size - position, position));
-
-    std::vector<std::string_view> names(tensors.size());
-    std::transform(tensors.begin(), tensors.end(), names.begin(),
-                   [](const StoredTensor& t) { return std::string_view(t.name); });
-    std::sort(names.begin(), names.end());
-    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-        throw std::runtime_error(
-            fmt::format("{}: header has tensor {} twice", source, printable(*twice)));
 }
 
 }  // namespace

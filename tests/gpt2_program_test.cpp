@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "tests/gpt2_files.h"
@@ -16,8 +17,10 @@ namespace {
 /// A folder with a small model of bytes and a text.
 class Folder {
   public:
-    Folder() {
+    /// @param norm the first weight of the last layer norm
+    explicit Folder(float norm = 1) {
         ModelFiles files = small_model();
+        files.tensors["ln_f.weight"].values[0] = norm;
         files.config["vocab_size"] = 256;
         FileTensor& embedding = files.tensors["wte.weight"];
         const std::vector<float> some = embedding.values;
@@ -111,6 +114,17 @@ TEST_CASE("a reference that does not hold fails the run") {
     CHECK(other.exit_status == 0);
 }
 
+TEST_CASE("a network of NaN fails the run, also with one attention alone") {
+    for (const float wrong : {NAN, INFINITY}) {
+        const Folder folder(wrong);
+        const ProgramRun run =
+            folder.run({"--implementations", "cpu_fast", "--activations", "fp32"});
+        CAPTURE(run.out);
+        CHECK(run.exit_status == 1);
+        CHECK(run.out.find("losses that are not finite") != std::string::npos);
+    }
+}
+
 TEST_CASE("wrong usage and bad files: one line each") {
     const Folder folder;
     check_one_line(folder.run({"--context", "41"}), 2, "40");
@@ -131,6 +145,22 @@ TEST_CASE("wrong usage and bad files: one line each") {
     check_one_line(with_tokens(folder.path("none.txt")), 1, "none.txt");
     check_one_line(with_tokens(folder.directory().write("one.txt", "x").string()), 2, "one token");
     check_one_line(with_tokens(folder.directory().write("empty.txt", "").string()), 1, "empty.txt");
+
+    for (const char* text : {"[]", "{", "{}"}) {
+        const auto reference = folder.directory().write("bad.json", text).string();
+        check_one_line(folder.run({"--reference", reference}), 1, "bad.json");
+    }
+    check_one_line(folder.run({"--reference", folder.directory().path().string()}), 1, "opened");
+
+    // Bytes with a shard's name: neither guessed nor evaluated.
+    const std::string bytes = folder.directory().write("bytes.bin", "It is the road.").string();
+    check_one_line(with_tokens(bytes), 1, "shard");
+    const ProgramRun as_text =
+        run_program({FA_CH07, "--model", folder.directory().path().string(), "--tokens", bytes,
+                     "--token-format", "text", "--device", "cpu", "--implementations", "cpu_fast"});
+    CHECK(as_text.exit_status == 0);
+    CHECK(as_text.out.find("14 targets") != std::string::npos);
+    check_one_line(folder.run({"--token-format", "bytes"}), 2, "--token-format");
 
     folder.directory().write("model.safetensors", "no such thing");
     check_one_line(folder.run({}), 1, "model.safetensors");

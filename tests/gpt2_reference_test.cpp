@@ -115,7 +115,8 @@ TEST_CASE("tiny GPT: all 65,536 bytes") {
     const Gpt2 model = read_gpt2(*folder);
     const nlohmann::json reference = read_json(*folder / "reference.json");
     const ByteTokenizer tokenizer;
-    const auto tokens = read_tokens(*folder / "val_bytes.bin", model.config, &tokenizer);
+    const auto tokens =
+        read_tokens(*folder / "val_bytes.bin", TokenFormat::text, model.config, &tokenizer);
     const double want = reference["loss"]["f32_naive"].get<double>();
     for (const char* attention : {"cpu_naive", "cpu_blocked", "cpu_fast"})
         CHECK(std::abs(check_losses(model, *folder, attention, tokens, 64) - want) <= 1e-4);
@@ -147,8 +148,10 @@ TEST_CASE("GPT-2 124M: losses, logits and text") {
     const nlohmann::json reference = read_json(*folder / "reference.json");
     const auto tokenizer = tokenizer_of(*folder, model.config);
     REQUIRE(tokenizer);
-    const auto tokens = read_tokens(*folder / "val_tokens.bin", model.config, tokenizer.get());
-    CHECK(read_tokens(*folder / "val_text.txt", model.config, tokenizer.get()) == tokens);
+    const auto tokens =
+        read_tokens(*folder / "val_tokens.bin", TokenFormat::shard, model.config, tokenizer.get());
+    CHECK(read_tokens(*folder / "val_text.txt", TokenFormat::text, model.config, tokenizer.get()) ==
+          tokens);
     check_losses(model, *folder, "cpu_fast", tokens, 8);
     check_losses(model, *folder, "cpu_naive", tokens, 2);
     check_logits(model, reference["logits_f32"], tokens);

@@ -38,7 +38,8 @@ TEST_CASE("tiny GPT: losses per sequence, and the prompt continued") {
     CHECK(reference.sequence_losses.size() >= 17);
     const ByteTokenizer tokenizer;
     Experiment experiment;
-    experiment.tokens = read_tokens(TINY / reference.tokens_file, model.config, &tokenizer);
+    experiment.tokens =
+        read_tokens(TINY / reference.tokens_file, TokenFormat::text, model.config, &tokenizer);
     experiment.plan = {.count = static_cast<std::int64_t>(experiment.tokens.size()) - 1,
                        .context = 1024,
                        .batch = 3};
@@ -62,7 +63,8 @@ TEST_CASE("tiny GPT: scores in bf16 move the loss, bf16 everywhere else does not
     const Gpt2 model = read_gpt2(TINY);
     const ByteTokenizer tokenizer;
     Experiment experiment;
-    experiment.tokens = read_tokens(TINY / "sample.txt", model.config, &tokenizer);
+    experiment.tokens =
+        read_tokens(TINY / "sample.txt", TokenFormat::text, model.config, &tokenizer);
     experiment.plan = {
         .count = std::min<std::int64_t>(SEQUENCES, 4) * 1024, .context = 1024, .batch = 4};
     const auto loss = [&](const char* name, DType activations) {
@@ -118,17 +120,23 @@ TEST_CASE("tokens of a model: shards, bytes and text") {
     bytes.vocabulary = 256;
     const ByteTokenizer tokenizer;
     const auto raw = directory.write("val.bin", std::string("ab\0\xff", 4));
-    CHECK(read_tokens(raw, bytes, &tokenizer) == std::vector<std::int32_t>{97, 98, 0, 255});
+    CHECK(token_format_of(raw) == TokenFormat::shard);
+    CHECK(token_format_of("a.txt") == TokenFormat::text);
+    CHECK(token_format_of("bin") == TokenFormat::text);
+    CHECK(read_tokens(raw, TokenFormat::text, bytes, &tokenizer) ==
+          std::vector<std::int32_t>{97, 98, 0, 255});
+    // Bytes can be read from any file; what is meant as a shard is not, whatever the vocabulary.
+    CHECK(one_line(refusal([&] { read_tokens(raw, TokenFormat::shard, bytes, &tokenizer); })));
     CHECK(dynamic_cast<ByteTokenizer*>(tokenizer_of(directory.path(), bytes).get()));
 
     Gpt2Config words;
     words.vocabulary = 1000;
     CHECK(!tokenizer_of(directory.path(), words));
-    // Called *.bin, so it was meant as a shard, and is none.
-    CHECK(one_line(refusal([&] { read_tokens(raw, words, nullptr); })));
+    CHECK(one_line(refusal([&] { read_tokens(raw, TokenFormat::shard, words, nullptr); })));
     const auto text = directory.write("val.txt", "ab");
-    CHECK(refusal([&] { read_tokens(text, words, nullptr); }).find("tokenizer") !=
-          std::string::npos);
+    CHECK(refusal([&] {
+              read_tokens(text, TokenFormat::text, words, nullptr);
+          }).find("tokenizer") != std::string::npos);
 
     std::string shard(1024, '\0');
     const std::int32_t header[] = {20240520, 1, 2};
@@ -136,11 +144,23 @@ TEST_CASE("tokens of a model: shards, bytes and text") {
     const std::uint16_t ids[] = {7, 999};
     shard.append(reinterpret_cast<const char*>(ids), sizeof ids);
     const auto file = directory.write("shard", shard);
-    CHECK(read_tokens(file, words, nullptr) == std::vector<std::int32_t>{7, 999});
+    CHECK(read_tokens(file, TokenFormat::shard, words, nullptr) ==
+          std::vector<std::int32_t>{7, 999});
     words.vocabulary = 999;
-    CHECK(refusal([&] { read_tokens(file, words, nullptr); }).find("999") != std::string::npos);
-    CHECK(one_line(refusal([&] { read_tokens(directory.write("empty", ""), bytes, &tokenizer); })));
-    CHECK(one_line(refusal([&] { read_tokens(directory.path() / "none", bytes, &tokenizer); })));
+    CHECK(refusal([&] { read_tokens(file, TokenFormat::shard, words, nullptr); }).find("999") !=
+          std::string::npos);
+    CHECK(one_line(refusal(
+        [&] { read_tokens(directory.write("empty", ""), TokenFormat::text, bytes, &tokenizer); })));
+    CHECK(one_line(refusal(
+        [&] { read_tokens(directory.path() / "none", TokenFormat::text, bytes, &tokenizer); })));
+    // A shard whose magic number or version has a wrong bit is refused, not read as bytes.
+    for (const std::size_t at : {0u, 4u}) {
+        std::string damaged = shard;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1);
+        const auto bad = directory.write("damaged.bin", damaged);
+        CHECK(
+            one_line(refusal([&] { read_tokens(bad, token_format_of(bad), bytes, &tokenizer); })));
+    }
 
     // A tokenizer of more ids than the network has is another network's.
     directory.write("vocab.json", "{}");

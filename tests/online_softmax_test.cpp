@@ -106,7 +106,11 @@ TEST_CASE("merging is associative and commutative, up to rounding") {
         check_equal(merge_one_by_one(states), in, depth);
         check_equal(merge_backwards(states), in, depth);
         check_equal(merge_tree(states), in, depth);
-        check_equal(merge_random_pairs(states, random), in, depth);
+        const MergedState pairs = merge_random_pairs(states, random);
+        check_equal(pairs.state, in, depth);
+        // Between a tree and a chain.
+        CHECK(pairs.depth + 1 <= states.size());
+        CHECK((std::size_t{1} << std::min<std::size_t>(pairs.depth, 20)) >= states.size());
     }
 }
 
@@ -133,7 +137,7 @@ TEST_CASE("blocks of minus infinity, anywhere") {
         for (const std::size_t block : {1u, 2u, 4u, 8u, 16u}) {
             check_equal(one_pass(in, block), in, 16);
             check_equal(merge_tree(blocks_of(in, block)), in, 16);
-            check_equal(merge_random_pairs(blocks_of(in, block), random), in, 16);
+            check_equal(merge_random_pairs(blocks_of(in, block), random).state, in, 16);
         }
     }
 }
@@ -157,7 +161,7 @@ TEST_CASE("NaN stays, wherever it comes") {
             in.scores[at] = NOT_A_NUMBER;
             for (const AttentionState& state :
                  {one_pass(in, block), merge_tree(blocks_of(in, block)),
-                  merge_random_pairs(blocks_of(in, block), random)}) {
+                  merge_random_pairs(blocks_of(in, block), random).state}) {
                 CHECK(std::isnan(state.softmax.lse()));
                 for (const float o : state.output()) CHECK(std::isnan(o));
             }

@@ -17,14 +17,20 @@ int main(int argc, char** argv) {
     std::string lengths = "1";
     program.flags().add_option("--end", end, "how to end");
     program.flags().add_option("--lengths", lengths, "a list of lengths");
+    double rate = 1, share = 0;
+    std::int64_t most = 0;
+    program.flags().add_option("--rate", rate, "a rate")->check(fa::above_zero());
+    program.flags().add_option("--share", share, "a share")->check(fa::between(0, 1));
+    program.flags().add_option("--most", most, "a count")->check(fa::at_least(0));
     return program.run(argc, argv, [&] {
         fa::print_heading("Fixture");
-        const auto parsed = fa::parse_lengths("--lengths", lengths);
+        const auto parsed = fa::parse_lengths("--lengths", lengths, 1, 1 << 20);
         fmt::print("seed {} lengths {}\n", program.seed, parsed.size());
         if (end == "usage") throw fa::UsageError("--a and --b do not go together");
         if (end == "throw") throw std::runtime_error("file x:\nno such thing");
         if (end == "memory") throw std::bad_alloc();
         if (end == "nothing") return;
+        if (end == "much") fmt::print("{}\n", std::string(1 << 20, 'x'));
         if (end == "write") {
             // Writes one large file over and over until somebody ends the program.
             const std::string text = std::string(1 << 24, 'x') + "end";

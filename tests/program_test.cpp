@@ -17,6 +17,7 @@
 #include <limits>
 #include <thread>
 
+#include "common/machine.h"
 #include "tests/run_program.h"
 #include "tests/temporary_directory.h"
 
@@ -97,6 +98,18 @@ TEST_CASE("exit status 2 and one line for wrong usage") {
         {"--lengths", "1,,2"},
         {"--lengths", "9999999999999999999"},
         {"--lengths", "8796093022208m"},
+        {"--lengths", "0"},
+        {"--lengths", ""},
+        {"--json", ""},
+        {"--rate", "nan"},
+        {"--rate", "inf"},
+        {"--rate", "-inf"},
+        {"--rate", "0"},
+        {"--rate", "-1"},
+        {"--rate", "1e999"},
+        {"--share", "1.5"},
+        {"--share", "nan"},
+        {"--most", "-1"},
     };
     for (const auto& arguments : wrong) {
         CAPTURE(arguments.front());
@@ -107,6 +120,14 @@ TEST_CASE("exit status 2 and one line for wrong usage") {
     }
     CHECK(fixture({"--end", "usage"}).err ==
           "program_fixture: --a and --b do not go together (see --help)\n");
+    CHECK(fixture({"--rate", "0"}).err ==
+          "program_fixture: --rate: must be above 0, not 0 (see --help)\n");
+    CHECK(fixture({"--share", "2"}).err ==
+          "program_fixture: --share: must be 0 to 1, not 2 (see --help)\n");
+    CHECK(fixture({"--most", "-1"}).err ==
+          "program_fixture: --most: must be at least 0, not -1 (see --help)\n");
+    CHECK(fixture({"--lengths", "0"}).err ==
+          "program_fixture: --lengths: 0 is not between 1 and 1048576 (see --help)\n");
     CHECK(fixture({"--device", "tpu"}).err ==
           "program_fixture: --device: \"tpu\" is none of auto, cpu, cuda (see --help)\n");
 }
@@ -149,7 +170,8 @@ TEST_CASE("a program that fails writes no results, and says early that it cannot
     const fs::path file = folder.path() / "results.json";
     CHECK(fixture({"--end", "throw", "--json", file.string()}).exit_status == 1);
     CHECK(fs::is_empty(folder.path()));
-    for (const fs::path& path : {folder.path() / "no" / "such" / "file", folder.path()}) {
+    for (const fs::path& path :
+         {folder.path() / "no" / "such" / "file", folder.path(), fs::path("/proc/results.json")}) {
         const ProgramRun run = fixture({"--json", path.string()});
         CHECK(run.exit_status == 1);
         CHECK(one_line(run.err));
@@ -161,7 +183,25 @@ TEST_CASE("output that cannot be written is an error") {
     const ProgramRun run =
         run_program({"sh", "-c", std::string("'") + FA_PROGRAM_FIXTURE + "' > /dev/full"});
     CHECK(run.exit_status == 1);
-    CHECK(run.err == "program_fixture: standard output could not be written\n");
+    CHECK(run.err == "program_fixture: standard output: cannot be written to\n");
+    // Enough of it is noticed while printing.
+    const ProgramRun much = run_program(
+        {"sh", "-c", std::string("'") + FA_PROGRAM_FIXTURE + "' --end much > /dev/full"});
+    CHECK(much.exit_status == 1);
+    CHECK(much.err.starts_with("program_fixture: standard output: "));
+    CHECK(one_line(much.err));
+}
+
+TEST_CASE("a problem larger than the machine's memory is refused before the work") {
+    const AttentionProblem fits{.len_q = 1000, .len_kv = 1000, .head_dim = 64};
+    check_fits_in_memory(fits);
+    const double machine = static_cast<double>(machine_memory_bytes());
+    CHECK(machine > 1e8);
+    CHECK_THROWS_AS(check_fits_in_memory(fits, machine), std::runtime_error);
+    AttentionProblem large = fits;
+    large.batch = large.heads_q = large.heads_kv = large.len_q = 1 << 20;
+    large.len_kv = std::int64_t{1} << 40;
+    CHECK_THROWS_AS(check_fits_in_memory(large), std::runtime_error);
 }
 
 TEST_CASE("Ctrl-C leaves no half-written file") {

@@ -44,7 +44,7 @@ class Usage(InFolder):
 
     def test_wrong_flags(self):
         for flags in [["--no-such-flag"], ["stray"], ["--seed"], ["--seed", "x"], ["--device", "tpu"],
-                      ["--json"]]:
+                      ["--json"], ["--json", ""]]:
             with self.subTest(flags=flags):
                 run = self.run_program(*flags)
                 self.assertEqual(run.returncode, 2)
@@ -72,11 +72,12 @@ class Usage(InFolder):
         self.assertIn(("--seed", "UINT"), options)
         for option, kind in options:
             too_large = "1e999" if kind == "FLOAT" else "99999999999999999999999999"
-            for value in ["x", "", "1x", too_large]:
+            for value in ["x", "", "1x", too_large] + ["nan", "inf"] * (kind == "FLOAT"):
                 with self.subTest(option=option, value=value):
                     run = self.run_program(option, value)
                     self.assertEqual(run.returncode, 2)
                     self.assert_one_line(run.stderr)
+                    self.assertLess(len(run.stderr), 200)
 
     def test_results_that_have_nowhere_to_go(self):
         run = self.run_program("--json", str(self.folder / "none" / "results.json"))

@@ -253,6 +253,9 @@ TEST_CASE("A header that is not the JSON of the format is refused") {
         {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
          R"("a":{"dtype":"F32","shape":[0],"data_offsets":[4,4]}})",
          R"(tensor "a" twice)"},
+        {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+         R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+         R"(tensor "a" twice)"},
         {R"({"a":{"dtype":"F33","shape":[1],"data_offsets":[0,4]}})", R"(unknown dtype "F33")"},
         {R"({"a":{"dtype":"f32","shape":[1],"data_offsets":[0,4]}})", R"(unknown dtype "f32")"},
         {R"({"__metadata__":[]})", "\"__metadata__\" has an unexpected array"},

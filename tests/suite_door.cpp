@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ const std::vector<Wrong>& wrong_calls() {
         {"O without strides", "overlaps", [](Call& c) { c.tensors.o.strides = {}; }},
         {"O rows that overlap", "overlaps", [](Call& c) { c.tensors.o.strides.token = 63; }},
         {"O heads that overlap", "overlaps", [](Call& c) { c.tensors.o.strides.head = 64; }},
+        {"O rows absurdly far apart", "2^63",
+         [](Call& c) { c.tensors.o.strides.batch = c.tensors.o.strides.token = INT64_MAX; }},
         {"LSE without strides", "overlaps", [](Call& c) { c.tensors.lse.stride_head = 0; }},
         {"negative threads", "threads", [](Call& c) { c.threads = -1; }},
         {"workspace a byte short", "workspace", [](Call& c) { c.workspace_less = 1; }},

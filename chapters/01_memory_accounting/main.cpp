@@ -3,31 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "chapters/01_memory_accounting/accounting.h"
 #include "chapters/01_memory_accounting/measured_peaks.h"
-
-namespace {
+#include "common/cost_model.h"
+#include "common/machine.h"
 
 using namespace fa;
-
-DType parse_dtype(const std::string& flag, const std::string& name) {
-    if (const auto dtype = dtype_from_name(name)) return *dtype;
-    throw UsageError(fmt::format("{}: \"{}\" is not fp32, fp16 or bf16", flag, name));
-}
-
-/// Lengths from 1 to `longest`. @throws UsageError
-std::vector<std::int64_t> parse_lengths_up_to(const std::string& flag, const std::string& text,
-                                              std::int64_t longest) {
-    std::vector<std::int64_t> lengths = parse_lengths(flag, text);
-    for (const std::int64_t length : lengths)
-        if (length < 1 || length > longest)
-            throw UsageError(fmt::format("{}: {} is not between 1 and {}", flag, length, longest));
-    return lengths;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     Program program("ch01_memory_accounting",
@@ -42,14 +27,14 @@ int main(int argc, char** argv) {
     double exp_rate = options.ceilings.exponentials_per_s / 1e12;
 
     CLI::App& flags = program.flags();
-    const CLI::Range count(1, 1 << 20);
+    const CLI::Validator count = between(1, 1 << 20);
     flags.add_option("--lengths", lengths, "lengths T of the tables");
     flags.add_option("--batch", options.shape.batch, "sequences B")->check(count);
     flags.add_option("--heads", options.shape.heads_q, "query heads H")->check(count);
     flags.add_option("--heads-kv", heads_kv, "key/value heads; 0: as many as query heads")
-        ->check(CLI::Range(0, 1 << 20));
+        ->check(between(0, 1 << 20));
     flags.add_option("--head-dim", options.shape.head_dim, "head dimension d")
-        ->check(CLI::Range(1, 4096));
+        ->check(between(1, 4096));
     flags.add_option("--dtype", dtype, "type of Q, K, V and O: fp32, fp16 or bf16");
     flags.add_option("--score-dtype", score_dtype, "type of S and P; default: that of Q");
     flags.add_flag("--causal", options.shape.causal, "with a causal mask");
@@ -59,14 +44,13 @@ int main(int argc, char** argv) {
     flags
         .add_option("--on-chip", on_chip_kib, "on-chip memory M, in KiB; the default is an H100's")
         ->check(count);
-    flags.add_option("--copy-rate", copy_rate, "ceiling in TB/s")->check(CLI::PositiveNumber);
-    flags.add_option("--product-rate", product_rate, "ceiling in TFLOP/s")
-        ->check(CLI::PositiveNumber);
+    flags.add_option("--copy-rate", copy_rate, "ceiling in TB/s")->check(above_zero());
+    flags.add_option("--product-rate", product_rate, "ceiling in TFLOP/s")->check(above_zero());
     flags.add_option("--exp-rate", exp_rate, "ceiling in 10^12 exponentials/s")
-        ->check(CLI::PositiveNumber);
+        ->check(above_zero());
     flags.add_option("--measure", measured, "lengths T to measure (one fp32 head of --head-dim)");
     flags.add_option("--threads", threads, "CPU threads of the measured runs")
-        ->check(CLI::Range(1, 1024));
+        ->check(between(1, 1024));
 
     return program.run(argc, argv, [&] {
         AttentionProblem& shape = options.shape;
@@ -77,10 +61,18 @@ int main(int argc, char** argv) {
         shape.dtype = parse_dtype("--dtype", dtype);
         options.score_dtype =
             score_dtype.empty() ? shape.dtype : parse_dtype("--score-dtype", score_dtype);
-        options.lengths = parse_lengths_up_to("--lengths", lengths, 1 << 24);
+        options.lengths = parse_lengths("--lengths", lengths, 1, 1 << 24);
         for (const float gib : parse_floats("--memory", memories)) {
-            if (!(gib > 0)) throw UsageError(fmt::format("--memory: {} GiB is not above 0", gib));
+            if (!(gib > 0 && std::isfinite(gib)))
+                throw UsageError(fmt::format("--memory: {} GiB is not above 0 and finite", gib));
             options.memories.push_back(double{gib} * 1024 * 1024 * 1024);
+        }
+        const std::vector<std::int64_t> lengths_measured =
+            parse_lengths("--measure", measured, 1, 1 << 16);
+        for (const std::int64_t length : lengths_measured) {
+            const AttentionProblem problem{
+                .len_q = length, .len_kv = length, .head_dim = shape.head_dim};
+            check_fits_in_memory(problem, 2 * score_bytes(problem, DType::f32));
         }
         options.on_chip_bytes = on_chip_kib * 1024;
         Ceilings& ceilings = options.ceilings;
@@ -94,8 +86,7 @@ int main(int argc, char** argv) {
         show_moved(options);
         show_times(options);
         show_longest(program, options);
-        show_measured_peaks(program, parse_lengths_up_to("--measure", measured, 1 << 16),
-                            shape.head_dim, shape.causal, threads);
+        show_measured_peaks(program, lengths_measured, shape.head_dim, shape.causal, threads);
         program.results.extras["accounting"] = to_json(options);
     });
 }

@@ -60,7 +60,7 @@ void show_parts(const AttentionProblem& p, int threads, std::size_t peak) {
         table.add({name, human_bytes(bytes)});
         rest -= bytes;
     }
-    table.add({"packed tiles of the matrix products, padding", human_bytes(rest)});
+    table.add({"the OpenMP team, if it is made anew; rounding", human_bytes(rest)});
     table.rule();
     table.add({"measured", human_bytes(static_cast<double>(peak))});
     fmt::print("\n{}", table.str());

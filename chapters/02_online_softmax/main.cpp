@@ -68,7 +68,8 @@ double output_error(const AttentionState& state, const Keys& keys, const TwoPass
 }
 
 /// At most three roundings (exp, product, sum) for each of the `depth` states that a score passes
-/// through, and one division. Errors of exp's argument, m_old − m_new, weigh less than one more.
+/// through, and three more: the weight itself, the division, and all errors of exp's arguments,
+/// m_old − m_new, together.
 double error_bound(std::size_t depth) {
     return (3.0 * static_cast<double>(depth) + 3) * HALF_ULP;
 }
@@ -170,7 +171,8 @@ void show_merges(Program& program, std::size_t count, float spread) {
     add("in blocks of 64", BLOCK + blocks, merge_one_by_one(blocks_of_64));
     add("as a tree", log2_of(count), merge_tree(ones));
     add("as a tree of blocks", BLOCK + log2_of(blocks), merge_tree(blocks_of_64));
-    add("in random pairs", count, merge_random_pairs(ones, random));
+    const MergedState pairs = merge_random_pairs(ones, random);
+    add("in random pairs", pairs.depth, pairs.state);
     add("backwards", count, merge_backwards(ones));
     fmt::print("{}", table.str());
 }
@@ -246,16 +248,16 @@ int main(int argc, char** argv) {
         program.flags().add_option("--scores", scores_text, "scores, such as 1,3.5,-inf");
     program.flags()
         .add_option("--random", random_count, "this many random scores instead")
-        ->check(CLI::Range(1, 1 << 20))
+        ->check(between(1, 1 << 20))
         ->excludes(scores_flag);
     program.flags().add_option("--values", values_text, "first column of V; default 1,2,3,...");
-    program.flags().add_option("--block", block, "scores per block")->check(CLI::Range(1, 1 << 20));
+    program.flags().add_option("--block", block, "scores per block")->check(between(1, 1 << 20));
     program.flags()
         .add_option("--spread", spread, "standard deviation of random scores")
-        ->check(CLI::NonNegativeNumber);
+        ->check(at_least(0));
     program.flags()
         .add_option("--merge", merge_count, "number of random scores to merge in any order")
-        ->check(CLI::Range(2, 1 << 20));
+        ->check(between(2, 1 << 20));
 
     return program.run(argc, argv, [&] {
         Keys keys{{}, {}, 2};
@@ -271,7 +273,11 @@ int main(int argc, char** argv) {
         if (column.size() != keys.scores.size())
             throw UsageError(fmt::format("--values: {} values for {} scores", column.size(),
                                          keys.scores.size()));
-        for (const float value : column) keys.values.insert(keys.values.end(), {value, 1.0f});
+        for (const float value : column) {
+            if (!std::isfinite(value))  // times a weight of 0 it is NaN in one order, 0 in another
+                throw UsageError(fmt::format("--values: {} is not finite", value));
+            keys.values.insert(keys.values.end(), {value, 1.0f});
+        }
 
         show_recurrence(program, keys, block);
         show_merges(program, merge_count, spread);

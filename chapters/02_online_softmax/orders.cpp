@@ -51,15 +51,16 @@ AttentionState merge_tree(std::span<const AttentionState> states) {
 }
 // [tree]
 
-AttentionState merge_random_pairs(std::span<const AttentionState> states, Random& random) {
+MergedState merge_random_pairs(std::span<const AttentionState> states, Random& random) {
     require_states(states);
-    std::vector<AttentionState> left(states.begin(), states.end());
+    std::vector<MergedState> left;
+    for (const AttentionState& state : states) left.push_back({state, 0});
     while (left.size() > 1) {
         std::swap(left[random.below(left.size())], left.back());
-        const AttentionState last = std::move(left.back());
+        const MergedState last = std::move(left.back());
         left.pop_back();
-        AttentionState& other = left[random.below(left.size())];
-        other = merge(other, last);
+        MergedState& other = left[random.below(left.size())];
+        other = {merge(other.state, last.state), std::max(other.depth, last.depth) + 1};
     }
     return left.front();
 }

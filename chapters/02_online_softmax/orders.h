@@ -27,7 +27,13 @@ AttentionState merge_backwards(std::span<const AttentionState> states);
 /// One half and the other half, each merged in the same way: depth ⌈log2 n⌉.
 AttentionState merge_tree(std::span<const AttentionState> states);
 
+/// A merged state, and through how many merges the farthest of its parts went.
+struct MergedState {
+    AttentionState state;
+    std::size_t depth = 0;
+};
+
 /// Two states picked at random, again and again, until one is left.
-AttentionState merge_random_pairs(std::span<const AttentionState> states, Random& random);
+MergedState merge_random_pairs(std::span<const AttentionState> states, Random& random);
 
 }  // namespace fa

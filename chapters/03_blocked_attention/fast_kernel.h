@@ -7,6 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "chapters/03_blocked_attention/fast_attention.h"
 #include "chapters/03_blocked_attention/register_tiles.h"

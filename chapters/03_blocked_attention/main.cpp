@@ -9,6 +9,7 @@
 #include <string>
 
 #include "chapters/03_blocked_attention/experiments.h"
+#include "common/machine.h"
 
 namespace {
 
@@ -34,41 +35,41 @@ int main(int argc, char** argv) {
     problem.heads_q = 12;
 
     CLI::App& flags = program.flags();
-    const CLI::Range size(1, 1 << 20);
+    const CLI::Validator size = between(1, 1 << 20);
     flags.add_option("--lengths", lengths, "tokens of the timed runs");
     flags.add_option("--batch", problem.batch, "batch of the timed runs")->check(size);
     flags.add_option("--heads", problem.heads_q, "heads of the timed runs")->check(size);
-    flags.add_option("--dim", problem.head_dim, "head dimension of the timed runs")->check(size);
-    flags.add_option("--dtype", dtype, "fp32, fp16 or bf16: inputs of the timed runs")
-        ->check(CLI::IsMember({"fp32", "fp16", "bf16"}));
+    flags.add_option("--dim", problem.head_dim, "head dimension of the timed runs")
+        ->check(between(1, 256));
+    flags.add_option("--dtype", dtype, "fp32, fp16 or bf16: inputs of the timed runs");
     auto* const causal_flag =
         flags.add_flag("--causal", causal, "timed runs with the causal mask (default)");
     flags.add_flag("--full", full, "timed runs without a mask")->excludes(causal_flag);
     flags
         .add_option("--threads", options.threads,
                     "threads where many are used; 0: all, two at least")
-        ->check(CLI::Range(0, 1024));
+        ->check(between(0, 1024));
     flags.add_option("--block-q", options.tiles.q, "queries in a tile, Eigen version")->check(size);
     flags.add_option("--block-kv", options.tiles.kv, "keys in a tile, Eigen version")->check(size);
     flags.add_option("--on-chip", on_chip, "on-chip memories of the traffic tables, in KB");
     flags.add_option("--traffic-length", options.traffic_length, "tokens of the traffic tables")
-        ->check(CLI::Range(1, 1 << 14));
+        ->check(between(1, 1 << 14));
     flags
         .add_option("--memory-limit", memory_limit_gib,
                     "GiB; timed runs that need more scratch are left out")
-        ->check(CLI::NonNegativeNumber);
+        ->check(at_least(0));
 
     return program.run(argc, argv, [&] {
-        options.lengths = parse_lengths("--lengths", lengths);
-        options.on_chip_kb = parse_lengths("--on-chip", on_chip);
-        for (const std::int64_t kb : options.on_chip_kb)
-            if (kb < 1 || kb > (1 << 20))
-                throw UsageError(fmt::format("--on-chip: {} KB, must be 1 to 1048576", kb));
+        options.lengths = parse_lengths("--lengths", lengths, 1, 1 << 20);
+        options.on_chip_kb = parse_lengths("--on-chip", on_chip, 1, 1 << 20);
         if (options.threads == 0) options.threads = std::max(2, omp_get_max_threads());
         options.memory_limit = memory_limit_gib * (1 << 30);
         problem.heads_kv = problem.heads_q;
-        problem.dtype = *dtype_from_name(dtype);
+        problem.dtype = parse_dtype("--dtype", dtype);
         problem.causal = !full;
+        problem.len_q = problem.len_kv =
+            *std::max_element(options.lengths.begin(), options.lengths.end());
+        check_fits_in_memory(problem);
 
         show_scan(program, options);
         show_traffic(program, options);

@@ -19,13 +19,13 @@ int main(int argc, char** argv) {
                                "length T of the timed B4 H12 on the GPU");
     program.flags()
         .add_option("--error-length", error_length, "length T of the comparison with fp64")
-        ->check(CLI::Range(1, 4096));
+        ->check(between(1, 4096));
     program.flags()
         .add_option("--head-dim", timing.head_dim, "head dimension d")
-        ->check(CLI::Range(1, 256));
+        ->check(between(1, 256));
     program.flags()
         .add_option("--runs", timing.runs, "timed runs of each of the two on the CPU")
-        ->check(CLI::Range(1, 100000));
+        ->check(between(1, 100000));
 
     return program.run(argc, argv, [&] {
         if (!std::isfinite(scale)) throw UsageError("--scale must be finite");

@@ -34,6 +34,13 @@ std::optional<double> fp32_loss_of(const std::vector<Run>& runs) {
 
 }  // namespace
 
+void check_losses_are_finite(const std::vector<Run>& runs, Checks& checks) {
+    const auto wrong = std::ranges::count_if(runs, [](const Run& run) {
+        return run.unsupported.empty() && !std::isfinite(run.evaluation.loss);
+    });
+    checks.equal("losses that are not finite", static_cast<double>(wrong), 0);
+}
+
 void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
                        const std::optional<ReferenceLosses>& reference, Checks& checks) {
     const std::vector<const Run*> selected = select(runs, true, false);

@@ -32,6 +32,10 @@ constexpr double BF16_SCORES_BOUND = 1e-2;
 /// Scores rounded to steps of this size are wrong by a factor of up to e: that must show.
 constexpr double COARSE_STEP = 2;
 
+/// Every loss is a finite number. With one attention alone no other check would see a network that
+/// computes NaN.
+void check_losses_are_finite(const std::vector<Run>& runs, Checks& checks);
+
 /// fp32: each loss with fp32 scores is the reference's, where there is one, and all agree.
 void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
                        const std::optional<ReferenceLosses>& reference, Checks& checks);

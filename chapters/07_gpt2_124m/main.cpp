@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "chapters/07_gpt2_124m/attention_statistics.h"
 #include "chapters/07_gpt2_124m/lab_sheet.h"
@@ -74,6 +75,7 @@ void measure_scores(const Setup& setup, std::int64_t sequences, Findings& findin
 }
 
 void check_all(const Setup& setup, const Findings& findings, Checks& checks) {
+    check_losses_are_finite(findings.runs, checks);
     check_fp32_losses(findings.runs, setup.experiment.plan, setup.reference, checks);
     check_16_bit_losses(findings.runs, setup.experiment.plan, checks);
     check_bf16_scores(findings.runs, setup.experiment.plan, findings.largest, setup.reference,

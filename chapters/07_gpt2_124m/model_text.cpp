@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <stdexcept>
 #include <string_view>
 
@@ -15,13 +14,6 @@ namespace {
 
 /// The vocabulary whose tokens are bytes.
 constexpr std::int64_t BYTES = 256;
-
-bool starts_as_shard(std::span<const std::byte> file) {
-    std::int32_t magic = 0;
-    if (file.size() < SHARD_HEADER_BYTES) return false;
-    std::memcpy(&magic, file.data(), sizeof magic);
-    return magic == SHARD_MAGIC;
-}
 
 std::vector<std::int32_t> encode(const Tokenizer& tokenizer, std::string_view text) {
     const auto* bpe = dynamic_cast<const BpeTokenizer*>(&tokenizer);
@@ -46,12 +38,16 @@ std::unique_ptr<Tokenizer> tokenizer_of(const std::filesystem::path& model_direc
     return tokenizer;
 }
 
-std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, const Gpt2Config& config,
-                                      const Tokenizer* tokenizer) {
+TokenFormat token_format_of(const std::filesystem::path& path) {
+    return path.extension() == ".bin" ? TokenFormat::shard : TokenFormat::text;
+}
+
+std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, TokenFormat format,
+                                      const Gpt2Config& config, const Tokenizer* tokenizer) {
     const MappedFile file(path);
     const std::span<const std::byte> bytes = file.bytes();
     std::vector<std::int32_t> tokens;
-    if (starts_as_shard(bytes) || (path.extension() == ".bin" && config.vocabulary != BYTES))
+    if (format == TokenFormat::shard)
         tokens = parse_token_shard(bytes, path.string());
     else if (tokenizer)
         tokens = encode(*tokenizer, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});

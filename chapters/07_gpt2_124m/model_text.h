@@ -19,12 +19,17 @@ namespace fa {
 std::unique_ptr<Tokenizer> tokenizer_of(const std::filesystem::path& model_directory,
                                         const Gpt2Config& config);
 
-/// The tokens of a file. It is a shard if it starts with a shard's magic number, or is called *.bin
-/// and the tokens are not bytes; anything else is text and goes through the tokenizer. In text for
-/// GPT-2's tokenizer "<|endoftext|>" separates documents.
+/// How a file holds tokens: as their ids in a shard, or as text for the tokenizer.
+enum class TokenFormat { shard, text };
+
+/// What a file is by its name: *.bin is a shard, all else text. Not by its content: a shard with a
+/// damaged header would pass for text.
+TokenFormat token_format_of(const std::filesystem::path& path);
+
+/// The tokens of a file. In text for GPT-2's tokenizer "<|endoftext|>" separates documents.
 /// @throws std::runtime_error naming the file and the cause: a malformed shard, ids outside the
 ///         vocabulary, an empty file, or text without a tokenizer
-std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, const Gpt2Config& config,
-                                      const Tokenizer* tokenizer);
+std::vector<std::int32_t> read_tokens(const std::filesystem::path& path, TokenFormat format,
+                                      const Gpt2Config& config, const Tokenizer* tokenizer);
 
 }  // namespace fa

@@ -32,9 +32,13 @@ std::optional<ReferenceLosses::Distance> ReferenceLosses::distance(
 
 ReferenceLosses read_reference_losses(const std::filesystem::path& path) {
     std::ifstream file(path);
-    if (!file) throw std::runtime_error(fmt::format("{}: cannot be opened", path.string()));
+    if (!file || std::filesystem::is_directory(path))
+        throw std::runtime_error(fmt::format("{}: cannot be opened", path.string()));
+    const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object())
+        throw std::runtime_error(
+            fmt::format("{}: is no file of reference losses: no JSON object", path.string()));
     try {
-        const auto json = nlohmann::json::parse(file);
         ReferenceLosses reference;
         reference.implementation = json.value("implementation", "");
         reference.tokens_file = json.value("tokens_file", "");

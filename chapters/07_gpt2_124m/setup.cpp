@@ -100,6 +100,14 @@ std::vector<std::int32_t> encode_prompt(const Flags& flags, const std::string& p
     return tokens;
 }
 
+TokenFormat chosen_token_format(const Flags& flags) {
+    if (flags.token_format.empty()) return token_format_of(flags.tokens);
+    if (flags.token_format == "shard") return TokenFormat::shard;
+    if (flags.token_format == "text") return TokenFormat::text;
+    throw UsageError(
+        fmt::format("--token-format: \"{}\" is neither shard nor text", flags.token_format));
+}
+
 /// What to evaluate, if no flag says so: what reference.json names, or what scripts/fetch_gpt2.sh
 /// fetched.
 fs::path default_tokens(const fs::path& model, const std::optional<ReferenceLosses>& beside) {
@@ -115,17 +123,20 @@ void Flags::add_to(CLI::App& app) {
                    "folder with config.json, model.safetensors and, unless tokens are bytes, the "
                    "tokenizer's files")
         ->default_str("the chapter's tiny_gpt");
-    app.add_option("--tokens", tokens, "what to evaluate: a shard of token ids (*.bin) or text")
+    app.add_option("--tokens", tokens, "what to evaluate: a shard of token ids, or text")
         ->default_str("the file named in the model folder's reference.json, or its val_tokens.bin");
+    app.add_option("--token-format", token_format,
+                   "shard or text; text of a network whose tokens are bytes is any file")
+        ->default_str("shard for *.bin, text for all else");
     app.add_option("--reference", reference, "losses of another implementation to check against")
         ->default_str("reference.json in the model's folder, if it is for these tokens");
     app.add_option("--count", count, "targets to evaluate; 0: all, at most 65536")
-        ->check(CLI::NonNegativeNumber);
+        ->check(at_least(0));
     app.add_option("--context", context, "tokens of a sequence; 0: the network's context")
-        ->check(CLI::NonNegativeNumber);
+        ->check(at_least(0));
     app.add_option("--batch", batch, "sequences that go through the network together")
-        ->check(CLI::Range(1, 4096));
-    app.add_option("--threads", threads, "0: as many as OpenMP offers")->check(CLI::Range(0, 4096));
+        ->check(between(1, 4096));
+    app.add_option("--threads", threads, "0: as many as OpenMP offers")->check(between(0, 4096));
     app.add_option("--implementations", implementations,
                    "attentions to run, by name, separated by commas")
         ->default_str("all that run on the device");
@@ -135,16 +146,15 @@ void Flags::add_to(CLI::App& app) {
         ->default_str("fp32, and bf16 for the chapter's model");
     app.add_option("--prompt", prompt, "text to continue; empty: none")
         ->default_str("that of reference.json, if there is one");
-    app.add_option("--generate", generate, "tokens to continue it by")
-        ->check(CLI::NonNegativeNumber);
+    app.add_option("--generate", generate, "tokens to continue it by")->check(at_least(0));
     app.add_option("--temperature", sampling.temperature,
                    "of the choice of tokens; 0: always the likeliest")
-        ->check(CLI::Range(0.0, 100.0));
+        ->check(between(0, 100));
     app.add_option("--top-k", sampling.top_k, "choose among this many tokens; 0: among all")
-        ->check(CLI::NonNegativeNumber);
+        ->check(at_least(0));
     app.add_option("--stats", stats,
                    "sequences over which the largest scores are taken; 0: leave that out")
-        ->check(CLI::NonNegativeNumber);
+        ->check(at_least(0));
 }
 
 Setup prepare(Flags flags, Device device, std::uint64_t seed, const fs::path& default_model) {
@@ -173,7 +183,8 @@ Setup prepare(Flags flags, Device device, std::uint64_t seed, const fs::path& de
         setup.expected_continuation = setup.reference->continuation;
 
     Experiment& experiment = setup.experiment;
-    experiment.tokens = read_tokens(flags.tokens, config, setup.tokenizer.get());
+    experiment.tokens =
+        read_tokens(flags.tokens, chosen_token_format(flags), config, setup.tokenizer.get());
     experiment.plan = plan_for(flags, config, experiment.tokens.size());
     experiment.threads = flags.threads;
     experiment.prompt = encode_prompt(flags, setup.prompt, setup.tokenizer.get(), config);

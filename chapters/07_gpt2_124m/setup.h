@@ -20,6 +20,7 @@ namespace fa {
 struct Flags {
     std::filesystem::path model;      ///< --model; empty: the default model
     std::filesystem::path tokens;     ///< --tokens; empty: what the model's folder names
+    std::string token_format;         ///< --token-format; empty: by the file's name
     std::filesystem::path reference;  ///< --reference; empty: the one beside the model
     std::int64_t count = 0;           ///< --count: targets; 0: all, up to a limit
     std::int64_t context = 0;         ///< --context; 0: the network's
