@@ -16,22 +16,22 @@ int main(int argc, char** argv) {
     double memory_limit_gib = 8;
 
     CLI::App& flags = program.flags();
-    const CLI::Range count(1, 4096);
+    const CLI::Validator count = between(1, 4096);
     flags.add_option("--length", length, "length T of what is launched, predicted and timed");
     flags.add_option("--batch", options.shape.batch, "sequences B")->check(count);
     flags.add_option("--heads", options.shape.heads_q, "heads H")->check(count);
     flags.add_option("--head-dim", options.shape.head_dim, "head dimension d")
-        ->check(CLI::Range(1, 256));
+        ->check(between(1, 256));
     flags.add_option("--dtype", dtype, "type of Q, K, V and O: fp32, fp16 or bf16");
-    flags.add_option("--full", options.full, "1: without the causal mask")->check(CLI::Range(0, 1));
+    flags.add_option("--full", options.full, "1: without the causal mask")->check(between(0, 1));
     flags.add_option("--counted-length", counted,
                      "length T of the runs on the executor, which count and compare");
     flags.add_option("--runs", options.runs, "timed replays on the GPU")
-        ->check(CLI::Range(1, 1000));
+        ->check(between(1, 1000));
     flags
         .add_option("--memory-limit", memory_limit_gib,
                     "pretend that the GPU has this much memory, in GiB, for the last section")
-        ->check(CLI::Range(0.001, 4096.0));
+        ->check(between(0.001, 4096.0));
     flags.add_option("--naive-length", naive_length, "length T of the last section");
 
     return program.run(argc, argv, [&] {
