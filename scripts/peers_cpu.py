@@ -105,7 +105,7 @@ def main():
                       f"{flops / seconds[0] * 1e-9:8.1f}", flush=True)
     if options.json:
         context = {"program": "peers_cpu.py", "machine": processor(), "cores": os.cpu_count(),
-                   "os": platform.platform(), "python": platform.python_version(),
+                   "os": f"{platform.system()} {platform.machine()}", "python": platform.python_version(),
                    "torch": torch.__version__, "seed": options.seed, "products": products,
                    "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
         write_atomically(options.json, json.dumps({"context": context, "rows": rows, "checks": []},
