@@ -92,6 +92,8 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
         if (std::fflush(stdout) != 0 || std::ferror(stdout))
             throw std::runtime_error("cannot be written to");
         return checks.all_pass() ? 0 : 1;
+    } catch (const Finished&) {
+        return 0;
     } catch (const UsageError& error) {
         print_error(name_, fmt::format("{} (see --help)", error.what()));
         return 2;

@@ -59,6 +59,9 @@ class Program {
     std::string name_;
 };
 
+/// Thrown by a body that has nothing more to do, and nothing to check: exit status 0.
+struct Finished {};
+
 /// Prints a heading, underlined, with a blank line before it unless it is the first.
 void print_heading(const std::string& text);
 

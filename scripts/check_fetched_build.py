@@ -23,7 +23,7 @@ from pages import ROOT
 
 # The address's last part, and Debian's name of the source package.
 SOURCE_PACKAGES = {"eigen": "eigen3", "fmt": "fmtlib", "json": "nlohmann-json3", "CLI11": "cli11",
-                   "utf8proc": "utf8proc", "doctest": "doctest"}
+                   "utf8proc": "utf8proc", "doctest": "doctest", "benchmark": "benchmark"}
 SUITE = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {mirror} bookworm main\n"
 MIRROR = "http://deb.debian.org/debian"
 TARGETS = ["test_results", "test_half", "test_bpe_tokenizer", "ch02_online_softmax"]

@@ -9,7 +9,12 @@ A page holds markers, each alone on its line. What stands between a pair is writ
     <!-- output: chapters/02_online_softmax/output.txt#The same with V -->    <!-- /output -->
         the part of a program's output under that underlined heading; the whole file without "#…"
     <!-- table: docs/results/some.json#rows -->                              <!-- /table -->
-        the list of objects under that key as a table, one row each, in the order of the first one's keys
+        the list of objects under that key as a table, one row each, in the order of the first one's keys;
+        or a view of results, of several files together: scripts/result_tables.py lists the views
+    <!-- table: docs/results/h200/benchmark.json docs/results/h200/peers.json#rate causal cold --> <!-- /table -->
+    <!-- plot: docs/results/h200/benchmark.json#time causal cold docs/img/06-time.svg -->      <!-- /plot -->
+        a picture of results (scripts/plot.py): quantity, set of shapes, cache state, the file it is drawn into;
+        the file is written along with the page, and --check compares it, too
     <!-- diff: chapters/04_x/a.h chapters/05_y/b.h -->                       <!-- /diff -->
         what changes from the first file to the second, with a line before and after
 
@@ -21,14 +26,16 @@ exit status: 0; 1 if --check finds a page out of step (and shows the difference)
 import argparse
 import difflib
 import json
+import os
 import pathlib
 import re
 import sys
 import textwrap
 
+import result_tables
 from pages import ROOT, fenced, pages
 
-MARKER = re.compile(r"^\s*<!--\s*(/?)(snippet|output|table|diff)(?::\s*(.*?))?\s*-->\s*$")
+MARKER = re.compile(r"^\s*<!--\s*(/?)(snippet|output|table|plot|diff)(?::\s*(.*?))?\s*-->\s*$")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cpp", ".cuh": "cpp", ".py": "python", ".sh": "bash",
              ".cmake": "cmake", ".json": "json", "CMakeLists.txt": "cmake"}
 
@@ -105,6 +112,8 @@ def content_of(kind, target, root):
             raise Wrong(f"no file {missing[0]}")
         return in_fence(changes(*((root / name).read_text(encoding="utf-8") for name in names), *names), "diff")
     path_text, _, part = target.partition("#")
+    if kind == "table" and part and part.split()[0] in result_tables.VIEWS:
+        return result_tables.table(root, path_text.split(), part)
     path = root / path_text
     if not path.is_file():
         raise Wrong(f"no file {path_text}")
@@ -117,8 +126,22 @@ def content_of(kind, target, root):
     return in_fence(region(text, part) if part else text.strip("\n"), language)
 
 
-def refreshed(text, root):
-    """The page with fresh contents, and its faults as (line number, message)."""
+def plotted(target, root, folder, pictures):
+    """An image on a page in `folder`; its file goes into `pictures`."""
+    path_text, _, part = target.partition("#")
+    words = part.split()
+    if len(words) != 4:
+        raise Wrong("needs a quantity, a set of shapes, a cache state and a file")
+    drawn = result_tables.picture(root, path_text.split(), *words[:3])
+    if drawn is None:
+        return result_tables.NOTHING
+    title, pictures[words[3]] = drawn
+    return f"![{title}]({os.path.relpath(root / words[3], folder)})"
+
+
+def refreshed(text, root, folder=None, pictures=None):
+    """The page in `folder` with fresh contents, and its faults as (line number, message). Collects the files
+    of pictures and their contents in `pictures`."""
     lines, faults, out = text.splitlines(), [], []
     in_code = fenced(lines)
     opened = None  # (line number, kind, target) of the pair that we are in
@@ -140,7 +163,10 @@ def refreshed(text, root):
             try:
                 if not target:
                     raise Wrong("names no file")
-                out.append(content_of(kind, target, root))
+                if kind == "plot":
+                    out.append(plotted(target, root, folder or root, {} if pictures is None else pictures))
+                else:
+                    out.append(content_of(kind, target, root))
             except (Wrong, ValueError) as error:
                 faults.append((number, f"{kind} {target}: {error}"))
         elif closing and kind == opened[1]:
@@ -166,7 +192,8 @@ def main():
         page = page.resolve()
         name = page.relative_to(root).as_posix() if page.is_relative_to(root) else str(page)
         text = page.read_text(encoding="utf-8")
-        fresh, faults = refreshed(text, root)
+        pictures = {}
+        fresh, faults = refreshed(text, root, page.parent, pictures)
         for number, message in faults:
             print(f"{name}:{number}: {message}", file=sys.stderr)
         if faults:  # a page with a wrong marker is left as it is
@@ -180,6 +207,18 @@ def main():
             else:
                 page.write_text(fresh, encoding="utf-8")
                 print(f"{name}: refreshed")
+        for file, content in ({} if faults else pictures).items():
+            path = root / file
+            if path.is_file() and path.read_text(encoding="utf-8") == content:
+                continue
+            changed += 1
+            if arguments.check:
+                failed = True
+                print(f"{name}: {file} is not what the results give")
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, encoding="utf-8")
+                print(f"{file}: drawn")
     if arguments.check and changed:
         print(f"{changed} pages are out of step; scripts/embed.py refreshes them", file=sys.stderr)
     return 1 if failed else 0

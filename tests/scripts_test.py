@@ -206,6 +206,13 @@ class CheckOutputs(unittest.TestCase):
         self.assertTrue(self.in_step(checks.format(0.5, "pass"), checks.format(0.7, "pass")))
         self.assertFalse(self.in_step(checks.format(0.5, "pass"), checks.format(0.7, "FAIL")))
 
+    def test_conclusions_from_measurements_may_change(self):
+        a = "Times, measured\n===============\n=> {}\n"
+        self.assertTrue(self.in_step(a.format("faster from T = 5 on"), a.format("never faster")))
+        self.assertFalse(self.in_step(a.format("faster"), a.format("faster") + "=> more\n"))
+        b = "Times\n=====\n=> {}\n"
+        self.assertFalse(self.in_step(b.format("faster"), b.format("slower")))
+
     def test_the_difference_shows_both_lines(self):
         shown = check_outputs.difference("same\nold 1\n", "same\nnew 2\n", "output.txt")
         self.assertEqual(shown, "output.txt:2:\n  - old 1\n  + new 2\n")

@@ -52,6 +52,13 @@ FetchContent_Declare(Boost
     URL https://github.com/boostorg/boost/releases/download/boost-1.84.0/boost-1.84.0.tar.xz
     FIND_PACKAGE_ARGS 1.74 COMPONENTS context)
 FetchContent_MakeAvailable(Boost)
+# Chapter 6.
+FetchContent_Declare(benchmark
+    GIT_REPOSITORY https://github.com/google/benchmark.git
+    GIT_TAG v1.7.1
+    GIT_SHALLOW TRUE
+    FIND_PACKAGE_ARGS 1.7)
+FetchContent_MakeAvailable(benchmark)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
 if(FA_TESTS)

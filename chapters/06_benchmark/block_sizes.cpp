@@ -1,0 +1,139 @@
+#include "chapters/06_benchmark/block_sizes.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+
+#include "chapters/03_blocked_attention/blocked_attention.h"
+#include "chapters/06_benchmark/crossover.h"
+#include "chapters/06_benchmark/shapes.h"
+#include "common/progress.h"
+#include "common/text_table.h"
+
+namespace fa {
+namespace {
+
+constexpr int RUNS = 10;
+/// The default may be slower than the best by this factor: sizes that are close change places from
+/// run to run and machine to machine. Judged by the fastest runs, which other programs at work on
+/// the machine disturb the least.
+constexpr double SLACK = 1.5;
+
+int thread_count(const Launch& launch) {
+    return launch.threads > 0 ? launch.threads : omp_get_max_threads();
+}
+
+/// Chapter 3's blocked attention, Q outside, in tiles of one size. An implementation is made of
+/// plain functions, so that the sizes must be known to the compiler.
+template <int BLOCK_Q, int BLOCK_KV>
+Candidate cpu_blocked() {
+    static constexpr TileSize TILES{.q = BLOCK_Q, .kv = BLOCK_KV};
+    Candidate c{.implementation = CPU_BLOCKED, .tiles = TILES, .resources = {}};
+    c.implementation.workspace_bytes = [](const AttentionProblem& p, const Launch& launch) {
+        return blocked_workspace_bytes(p, LoopOrder::q_outer, TILES, thread_count(launch));
+    };
+    c.implementation.run = [](const AttentionProblem& p, const AttentionTensors& t,
+                              std::span<std::byte> workspace, const Launch& launch) {
+        blocked_attention(p, t, LoopOrder::q_outer, TILES, workspace, thread_count(launch));
+    };
+    c.is_default = TILES.q == TileSize{}.q && TILES.kv == TileSize{}.kv;
+    return c;
+}
+
+std::vector<Family> cpu_families() {
+    return {{std::string(CPU_BLOCKED.name),
+             {cpu_blocked<16, 16>(), cpu_blocked<32, 32>(), cpu_blocked<32, 128>(),
+              cpu_blocked<64, 32>(), cpu_blocked<64, 64>(), cpu_blocked<64, 256>(),
+              cpu_blocked<128, 64>(), cpu_blocked<128, 128>(), cpu_blocked<256, 256>()}}};
+}
+
+struct Measured {
+    const Candidate* candidate = nullptr;
+    Timing timing;
+    std::size_t scratch_bytes = 0;
+};
+
+double fastest(const Measured& m) {
+    return m.timing.fastest;
+}
+
+std::string what_it_takes(const Measured& m) {
+    return m.candidate->resources.empty()
+               ? human_bytes(static_cast<double>(m.scratch_bytes)) + " of scratch"
+               : m.candidate->resources;
+}
+
+void show_family(Program& program, const Family& family, const AttentionProblem& problem,
+                 const CaseOptions& options, Progress& progress, nlohmann::ordered_json& found) {
+    std::vector<Measured> measured;
+    double worst = 0;
+    for (const Candidate& candidate : family.candidates) {
+        progress.advance();
+        if (!candidate.implementation.why_unsupported(problem).empty()) continue;
+        const auto timed = prepare(candidate.implementation, problem, CacheState::warm, options);
+        const SpotCheck check = timed->check();
+        if (!(check.share <= worst)) worst = check.share;
+        measured.push_back({&candidate, time_case(*timed, RUNS), timed->scratch_bytes()});
+    }
+    if (measured.empty()) {
+        fmt::print("\n{}: no size takes this problem\n", family.name);
+        return;
+    }
+    const Measured& best = *std::ranges::min_element(measured, {}, fastest);
+
+    TextTable table({"tile", "fastest", "median", "rate", "over the best", "tiles filled",
+                     "bytes by the cost model", "what it takes", ""});
+    table.left(7).left(8);
+    for (const Measured& m : measured) {
+        const Candidate& c = *m.candidate;
+        const double over_best = fastest(m) / fastest(best);
+        table.add({fmt::format("{} x {}", c.tiles.q, c.tiles.kv), human_seconds(fastest(m)),
+                   human_seconds(m.timing.median),
+                   human_count(problem.flops() / fastest(m), "FLOP/s"),
+                   fmt::format("{:.2f}", over_best),
+                   fmt::format("{:.0f} %", 100 * tile_fill(problem, c.tiles.q, c.tiles.kv)),
+                   human_bytes(q_outer_cost(problem, c.tiles).bytes), what_it_takes(m),
+                   c.is_default ? "default" : ""});
+        found.push_back({{"family", family.name},
+                         {"block_q", c.tiles.q},
+                         {"block_kv", c.tiles.kv},
+                         {"median_ms", 1e3 * m.timing.median},
+                         {"min_ms", 1e3 * m.timing.fastest},
+                         {"tflops", 1e-12 * problem.flops() / m.timing.median},
+                         {"resources", what_it_takes(m)},
+                         {"default", c.is_default}});
+        if (c.is_default)
+            program.checks.at_most(family.name + ": the default's time over the best", over_best,
+                                   SLACK);
+    }
+    fmt::print("\n{}\n{}=> the fastest is {} x {}\n", family.name, table.str(),
+               best.candidate->tiles.q, best.candidate->tiles.kv);
+    program.checks.at_most(family.name + ": every size is right, error over the bound", worst, 1);
+}
+
+}  // namespace
+
+std::vector<Family> block_size_families([[maybe_unused]] Device device) {
+#ifdef FA_CUDA_ENABLED
+    if (device == Device::cuda) return cuda_block_size_families();
+#endif
+    return cpu_families();
+}
+
+void show_block_sizes(Program& program, const AttentionProblem& problem, Device device,
+                      const CaseOptions& options) {
+    const std::vector<Family> families = block_size_families(device);
+    std::size_t count = 0;
+    for (const Family& family : families) count += family.candidates.size();
+    print_heading(fmt::format("Block sizes, measured: {} T{}",
+                              ShapeSet{.name = {}, .base = problem, .lengths = {}}.title(),
+                              problem.len_q));
+    Progress progress("block sizes", static_cast<std::int64_t>(count));
+    auto found = nlohmann::ordered_json::array();
+    for (const Family& family : families)
+        show_family(program, family, problem, options, progress, found);
+    program.results.extras["block_sizes"] = std::move(found);
+}
+
+}  // namespace fa

@@ -1,0 +1,165 @@
+"""Tables for the pages from results of ch06_benchmark and peers.py: the views that scripts/embed.py offers.
+
+    time|rate|share|scratch|peak|clock|predicted SET CACHE
+                                         implementations against T; SET and CACHE as in the rows
+    accuracy                             error against fp64, implementations against T
+    crossover                            from which T each fused implementation is faster than the naive one
+    block_sizes                          every size that was tried
+    timing_methods                       what several ways of timing give
+    checks                               goals and what was measured
+    context                              one line: the machine, the versions, the seed, the date
+"""
+import json
+import math
+import pathlib
+
+import plot
+
+MEASURED = ["benchmark.json", "benchmark_cpu.json", "peers.json", "peers_cpu.json", "small_card.json"]
+NOTHING = "*Nothing is recorded for this machine yet. `scripts/measure.sh` does it.*"
+
+
+def seconds(value):
+    for factor, unit in [(1, "s"), (1e-3, "ms"), (1e-6, "µs")]:
+        if value >= factor * 0.9995:
+            break
+    return f"{three_digits(value / factor)} {unit}"
+
+
+def three_digits(value):
+    if value == 0:
+        return "0"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value)) + 1e-12))
+    return f"{value:.{decimals}f}"
+
+
+def size(value):
+    for factor, unit in [(2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")]:
+        if value >= factor:
+            return f"{three_digits(value / factor)} {unit}"
+    return f"{value:.0f} B"
+
+
+CELLS = {
+    "time": lambda row: seconds(row["median_ms"] * 1e-3),
+    "rate": lambda row: f"{three_digits(row['tflops'])}",
+    "share": lambda row: "" if row["bound_share"] is None else f"{three_digits(100 * row['bound_share'])} %",
+    "scratch": lambda row: "" if row["scratch_bytes"] is None else size(row["scratch_bytes"]),
+    "peak": lambda row: "" if row["peak_bytes"] is None else size(row["peak_bytes"]),
+    "clock": lambda row: f"{row['clock_mhz']:.0f}",
+    "predicted": lambda row: ("" if row["predicted_ms"] is None else
+                              f"{seconds(row['predicted_ms'] * 1e-3)} ({row['median_ms'] / row['predicted_ms']:.2f})"),
+}
+CORNERS = {"time": "time", "rate": "TFLOP/s", "share": "share of the bound", "scratch": "scratch memory",
+           "peak": "memory", "clock": "MHz", "predicted": "predicted (measured / predicted)"}
+
+
+def markdown(headers, rows, left=1):
+    lines = [headers, ["---"] * left + ["--:"] * (len(headers) - left), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def matrix(corner, rows, cell_of):
+    """Implementations downwards in the order of the rows, lengths across."""
+    lengths = sorted({row["len_q"] for row in rows})
+    names = list(dict.fromkeys(row["implementation"] for row in rows))
+    cells = {(row["implementation"], row["len_q"]):
+             cell_of(row) if row["status"] == "ok" else row["status"].replace("_", " ") for row in rows}
+    return markdown([corner, *(f"T = {t}" for t in lengths)],
+                    [[f"`{name}`", *(cells.get((name, t), "") for t in lengths)] for name in names])
+
+
+def timed(documents, words):
+    if len(words) != 2:
+        raise ValueError("needs a set of shapes and a cache state, such as \"causal cold\"")
+    rows = [row for document in documents for row in document["rows"]
+            if row.get("set") == words[0] and row.get("cache") == words[1]]
+    if not rows:
+        raise ValueError(f"no rows of set {words[0]}, {words[1]}")
+    return rows
+
+
+def extras(documents, key):
+    found = [item for document in documents for item in document.get(key, [])]
+    if not found:
+        raise ValueError(f"no \"{key}\" in the results")
+    return found
+
+
+def context_line(document):
+    c = document["context"]
+    parts = [c.get("gpu") or c["machine"], c.get("driver") and f"driver {c['driver']}",
+             c.get("cuda") and f"CUDA {c['cuda']}", c.get("torch") and f"PyTorch {c['torch']}",
+             c.get("cudnn") and f"cuDNN {c['cudnn']}", c.get("triton") and f"Triton {c['triton']}", c.get("compiler"),
+             c.get("commit") and f"commit {c['commit']}", f"random inputs, seed {c['seed']}", c["date"][:10]]
+    return ", ".join(part for part in parts if part)
+
+
+def view(name, words, documents):
+    """A table or line in Markdown. Raises ValueError in words."""
+    if name in CELLS:
+        return matrix(CORNERS[name], timed(documents, words), CELLS[name])
+    if name == "accuracy":
+        rows = [row for d in documents for row in d["rows"] if row.get("quantity") == "error"]
+        return matrix("largest error (rms)", rows, lambda r: f"{r['max_error']:.1e} ({r['rms_error']:.1e})")
+    if name == "crossover":
+        return markdown(["fused", "naive", "the fused one is"],
+                        [[f"`{c['implementation']}`", f"`{c['naive']}`", c["verdict"]]
+                         for c in extras(documents, "crossover")], left=3)
+    if name == "block_sizes":
+        rows = [[f"`{s['family']}`", f"{s['block_q']}×{s['block_kv']}", seconds(s["median_ms"] * 1e-3),
+                 three_digits(s["tflops"]), s["resources"], "default" if s["default"] else ""]
+                for s in extras(documents, "block_sizes")]
+        return markdown(["kernel", "tile", "median", "TFLOP/s", "what it takes", ""], rows)
+    if name == "timing_methods":
+        items = extras(documents, "timing_methods")
+        lengths = sorted({item["len_q"] for item in items})
+        cells = {(item["way"], item["len_q"]): seconds(item["ms"] * 1e-3) for item in items}
+        return markdown(["way", *(f"T = {t}" for t in lengths)],
+                        [[way, *(cells.get((way, t), "") for t in lengths)]
+                         for way in dict.fromkeys(item["way"] for item in items)])
+    if name == "checks":
+        return markdown(["check", "goal", "measured", "result"],
+                        [[c["name"], c["goal"], c["measured"], "pass" if c["pass"] else "FAIL"]
+                         for d in documents for c in d["checks"]], left=1)
+    if name == "context":
+        return "\n".join(dict.fromkeys(context_line(document) for document in documents))
+    raise ValueError(f"no view is called \"{name}\"")
+
+
+VIEWS = [*CELLS, "accuracy", "crossover", "block_sizes", "timing_methods", "checks", "context"]
+
+
+def documents_of(root, paths):
+    """The results in files below `root`. None if no file is there, and scripts/measure.sh would write them: other
+    names are mistakes."""
+    files = [pathlib.Path(root) / path for path in paths]
+    if all(file.name in MEASURED and not file.exists() for file in files):
+        return None
+    for path, file in zip(paths, files):
+        if not file.is_file():
+            raise ValueError(f"no file {path}")
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def table(root, paths, part):
+    """The view `part` of the results in `paths`; a sentence before they were measured."""
+    name, *words = part.split()
+    documents = documents_of(root, paths)
+    if documents is None:
+        return NOTHING
+    try:
+        return view(name, words, documents)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a row lacks {error}") from error
+
+
+def picture(root, paths, quantity, shapes, cache):
+    """(title, SVG) of the results in `paths`, or None before they were measured."""
+    documents = documents_of(root, paths)
+    if documents is None:
+        return None
+    if quantity not in plot.QUANTITIES:
+        raise ValueError(f"\"{quantity}\" is none of {', '.join(plot.QUANTITIES)}")
+    title, svg = plot.picture(documents, quantity, shapes, cache)
+    return title, svg

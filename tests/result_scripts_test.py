@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""The scripts that show results: the same picture for the same numbers, out of memory shown, tables from
+several files, and words where PyTorch is missing."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+sys.dont_write_bytecode = True
+import plot  # noqa: E402
+import result_tables  # noqa: E402
+
+
+def row(implementation, length, milliseconds, **more):
+    timed = {"status": "ok", "median_ms": milliseconds, "tflops": 1 / (milliseconds or 1), "bound_share": 0.25,
+             "scratch_bytes": 3 * 2**20, "peak_bytes": 2**22, "clock_mhz": 1980.4}
+    lacking = {"status": "out_of_memory", "median_ms": None, "tflops": None, "bound_share": None,
+               "scratch_bytes": None, "peak_bytes": None, "clock_mhz": None}
+    return {"implementation": implementation, "set": "causal", "cache": "cold", "len_q": length, "bytes": 2**20,
+            "predicted_ms": 0.5, **(timed if milliseconds else lacking), **more}
+
+
+OURS = {"context": {"program": "ch06_benchmark", "machine": "M", "seed": 1, "date": "2026-01-02T03:04:05Z"},
+        "rows": [row("naive", 512, 2.0), row("naive", 1024, None), row("fused", 512, 1.0), row("fused", 1024, 4.0),
+                 {"implementation": "naive", "len_q": 65, "quantity": "error", "status": "ok", "max_error": 1e-3,
+                  "rms_error": 1e-4}],
+        "checks": [{"name": "c", "goal": "<= 1", "measured": "0.5", "pass": True}],
+        "crossover": [{"implementation": "fused", "naive": "naive", "verdict": "faster from T = 100 on"}]}
+PEERS = {"context": {"program": "scripts/peers.py", "machine": "M", "seed": 1, "date": "2026-01-02T03:04:05Z"},
+         "rows": [row("torch<1>", 512, 0.5), row("torch<1>", 1024, 0.0123456)], "checks": []}
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+        (self.folder / "ours.json").write_text(json.dumps(OURS))
+        (self.folder / "peers.json").write_text(json.dumps(PEERS))
+
+    def run_script(self, script, *flags, **environment):
+        run = subprocess.run([sys.executable, "-B", SCRIPTS / script, *flags], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, cwd=self.folder, env=environment or None)
+        return run.returncode, run.stdout, run.stderr
+
+
+class Plot(InFolder):
+    def draw(self, quantity):
+        flags = ["--quantity", quantity, "-o", "x.svg", "ours.json", "peers.json"]
+        self.assertEqual(self.run_script("plot.py", *flags), (0, "", ""))
+        return (self.folder / "x.svg").read_bytes()
+
+    def test_same_bytes_and_well_formed(self):
+        for quantity in plot.QUANTITIES:
+            with self.subTest(quantity=quantity):
+                picture = self.draw(quantity)
+                self.assertEqual(picture, self.draw(quantity))
+                root = xml.etree.ElementTree.fromstring(picture)
+                text = "".join(root.itertext())
+                self.assertIn("out of memory", text)
+                self.assertIn("torch<1>", text)
+                self.assertIn(b"currentColor", picture)
+                self.assertNotIn(b"2026", picture)
+                x, y, width, height = map(float, root.get("viewBox").split())
+                for element in root.iter():
+                    for key, limit in [("x", width), ("cx", width), ("x1", width), ("y", height), ("cy", height)]:
+                        if element.get(key):
+                            self.assertTrue(0 <= float(element.get(key)) <= limit, element.attrib)
+
+    def test_a_memory_cross_only_where_memory_failed(self):
+        series = plot.series_of([OURS], "causal", "cold", None, plot.QUANTITIES["time"][0])
+        self.assertEqual(series, [("naive", False, {512: 2e-3}, {1024: "out of memory"}),
+                                  ("fused", False, {512: 1e-3, 1024: 4e-3}, {})])
+
+    def test_what_is_not_supported_is_drawn_as_such(self):
+        rows = [row("fused", 512, 1.0), row("other", 512, None, status="unsupported")]
+        _, svg = plot.picture([{**OURS, "rows": rows}], "time", "causal", "cold")
+        root = xml.etree.ElementTree.fromstring(svg)
+        self.assertIn("other, unsupported", [element.text for element in root.iter()])
+        rings = [e for e in root.iter() if e.tag.endswith("circle") and e.get("fill") == "none"]
+        self.assertEqual([float(ring.get("cy")) for ring in rings], [plot.TOP])
+
+    def test_labels_do_not_cover_each_other(self):
+        placed = sorted(plot.spread([10, 10, 10, 11, 200], 0, 300))
+        self.assertTrue(all(b - a >= plot.LABEL_HEIGHT - 0.1 for a, b in zip(placed, placed[1:])), placed)
+
+    def test_nothing_to_draw(self):
+        code, out, err = self.run_script("plot.py", "--set", "none", "-o", "x.svg", "ours.json")
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn("no timed row of set none", err)
+        self.assertFalse((self.folder / "x.svg").exists())
+
+
+class Tables(InFolder):
+    def table(self, part, *files):
+        return result_tables.table(self.folder, files or ["ours.json", "peers.json"], part)
+
+    def test_matrices(self):
+        self.assertEqual(self.table("time causal cold"),
+                         "| time | T = 512 | T = 1024 |\n| --- | --: | --: |\n"
+                         "| `naive` | 2.00 ms | out of memory |\n| `fused` | 1.00 ms | 4.00 ms |\n"
+                         "| `torch<1>` | 500 µs | 12.3 µs |")
+        self.assertIn("| `naive` | 0.500 | out of memory |", self.table("rate causal cold"))
+        self.assertIn("| `fused` | 25.0 % | 25.0 % |", self.table("share causal cold"))
+        self.assertIn("| `fused` | 3.00 MiB |", self.table("scratch causal cold"))
+        self.assertIn("| `naive` | 4.00 MiB | out of memory |", self.table("peak causal cold"))
+        self.assertIn("| `fused` | 1980 | 1980 |", self.table("clock causal cold"))
+        self.assertIn("| `fused` | 500 µs (2.00) | 500 µs (8.00) |", self.table("predicted causal cold"))
+
+    def test_other_views(self):
+        self.assertIn("| `naive` | 1.0e-03 (1.0e-04) |", self.table("accuracy"))
+        self.assertIn("| `fused` | `naive` | faster from T = 100 on |", self.table("crossover"))
+        self.assertIn("| c | <= 1 | 0.5 | pass |", self.table("checks"))
+        self.assertEqual(self.table("context"), "M, random inputs, seed 1, 2026-01-02")
+
+    def test_faults_are_named(self):
+        for part, words in [("time full cold", "no rows of set full"), ("time", "needs a set"),
+                            ("block_sizes", 'no "block_sizes"')]:
+            with self.subTest(part=part), self.assertRaisesRegex(ValueError, words):
+                self.table(part)
+        with self.assertRaisesRegex(ValueError, "no file none.json"):
+            self.table("checks", "none.json")
+        self.assertIn("Nothing is recorded", self.table("checks", "machine/benchmark.json", "machine/peers.json"))
+        (self.folder / "benchmark.json").write_text(json.dumps(OURS))
+        with self.assertRaisesRegex(ValueError, "no file peers.json|no file other"):
+            self.table("checks", "benchmark.json", "other/peers.json")
+
+    def test_three_digits(self):
+        for value, text in [(0, "0"), (1.2345, "1.23"), (12.345, "12.3"), (123.45, "123"), (0.012345, "0.0123"),
+                            (1000, "1000")]:
+            self.assertEqual(result_tables.three_digits(value), text)
+
+
+class Pictures(InFolder):
+    MARKER = "<!-- plot: r/ours.json r/peers.json#time causal cold img/x.svg -->\n"
+
+    def test_embed_draws_and_checks(self):
+        (self.folder / "r").mkdir()
+        (self.folder / "page").mkdir()
+        page = self.folder / "page" / "README.md"
+        page.write_text(self.MARKER + "<!-- /plot -->\n")
+        (self.folder / "r" / "ours.json").write_text(json.dumps(OURS))
+        (self.folder / "r" / "peers.json").write_text(json.dumps(PEERS))
+        check = ["--check", "--root", str(self.folder)]
+        self.assertEqual(self.run_script("embed.py", *check)[0], 1)
+        self.assertFalse((self.folder / "img").exists())
+        self.assertEqual(self.run_script("embed.py", "--root", str(self.folder))[0], 0)
+        self.assertIn("![Time of one call, M](../img/x.svg)", page.read_text())
+        self.assertEqual(self.run_script("embed.py", *check), (0, "", ""))
+        (self.folder / "img" / "x.svg").write_text("stale")
+        code, out, _ = self.run_script("embed.py", *check)
+        self.assertEqual((code, out), (1, "page/README.md: img/x.svg is not what the results give\n"))
+
+    def test_embed_without_results_and_with_faults(self):
+        page = self.folder / "README.md"
+        page.write_text("<!-- plot: r/benchmark.json#time causal cold img/x.svg -->\n<!-- /plot -->\n")
+        self.assertEqual(self.run_script("embed.py", "--root", str(self.folder))[0], 0)
+        self.assertIn("Nothing is recorded", page.read_text())
+        for target, words in [("ours.json#time full cold x.svg", "no timed row"),
+                              ("ours.json#speed causal cold x.svg", "is none of time"),
+                              ("ours.json#time", "needs a quantity"), ("none.json#time causal cold x.svg", "no file")]:
+            with self.subTest(target=target):
+                page.write_text(f"<!-- plot: {target} -->\n<!-- /plot -->\n")
+                code, _, err = self.run_script("embed.py", "--root", str(self.folder))
+                self.assertEqual(code, 1)
+                self.assertIn(words, err)
+
+
+class Peers(InFolder):
+    def test_without_pytorch_it_says_so(self):
+        (self.folder / "torch.py").write_text("raise ImportError('none here')\n")
+        code, out, err = self.run_script("peers.py", PYTHONPATH=str(self.folder))
+        self.assertEqual((code, out), (1, ""))
+        self.assertRegex(err, r"\Apeers\.py: PyTorch [^\n]*none here[^\n]*\n\Z")
+
+
+if __name__ == "__main__":
+    unittest.main()
