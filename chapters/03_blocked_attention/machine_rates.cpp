@@ -5,6 +5,7 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
@@ -50,6 +51,29 @@ double product_rate(int threads) {
     return best;
 }
 
+/// Multiply-adds on registers alone, as many sums at a time as simd.h's products have.
+double register_rate(int threads) {
+    constexpr int SUMS = simd::REGISTERS * 3 / 4, STEPS = 1'000'000;
+    const auto make = [] {
+        return [seed = 0.5f]() mutable {
+            std::array<simd::Floats, SUMS> sums{};
+            for (simd::Floats& sum : sums) sum = simd::broadcast(seed += 1);
+            seed -= SUMS;
+            const simd::Floats factor = simd::broadcast(seed), term = simd::broadcast(1 - seed);
+            for (int step = 0; step < STEPS; ++step)
+#pragma GCC unroll 32  // sums in an array that is indexed would be in memory
+                for (simd::Floats& sum : sums) sum = sum * factor + term;
+            // All of them are looked at, so that none can be left out.
+            float total = 0;
+            for (const simd::Floats& sum : sums)
+                for (int lane = 0; lane < simd::LANES; ++lane) total += sum[lane];
+            const volatile float used = total;
+            seed = used > 0 ? 0.5f : 0.25f;
+        };
+    };
+    return best_rate(threads, 20, 2.0 * SUMS * simd::LANES * STEPS, make);
+}
+
 constexpr int NUMBERS = 4096;  // 16 KiB, half of a small L1 cache
 constexpr int PASSES = 1000;
 
@@ -74,6 +98,7 @@ double exponential_rate(int threads, Function&& exponentials) {
 MachineRates measure_rates(int threads) {
     MachineRates rates{.threads = threads};
     rates.product_flops = product_rate(threads);
+    rates.register_flops = register_rate(threads);
     rates.simd_exponentials =
         exponential_rate(threads, [](const Eigen::ArrayXf& from, Eigen::ArrayXf& to) {
             for (int i = 0; i < NUMBERS; i += simd::LANES)

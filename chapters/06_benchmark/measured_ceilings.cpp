@@ -34,7 +34,7 @@ Ceilings measure_ceilings(Device device, [[maybe_unused]] DType dtype, int threa
     const MachineRates rates = measure_rates(threads > 0 ? threads : omp_get_max_threads());
     return {.name = std::string(name_of(device)),
             .bytes_per_s = rates.copied_bytes,
-            .flops_per_s = rates.product_flops,
+            .flops_per_s = std::max(rates.register_flops, rates.product_flops),
             .exponentials_per_s = rates.simd_exponentials};
 }
 

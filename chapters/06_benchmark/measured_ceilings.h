@@ -29,7 +29,7 @@ double bound_seconds(const Ceilings& ceilings, const AttentionProblem& problem);
 
 /// Measures the ceilings of the device for products of a type, in under a second: on a GPU a copy
 /// from memory to memory, a cuBLAS product of 8192³ and, by its clock, 16 exponentials a
-/// multiprocessor; on a CPU a copy, Eigen's fp32 product and chapter 3's exponential.
+/// multiprocessor; on a CPU a copy, multiply-adds on registers and chapter 3's exponential.
 /// @param threads of a CPU; 0: all
 Ceilings measure_ceilings(Device device, DType dtype, int threads);
 
