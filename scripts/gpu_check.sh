@@ -2,17 +2,17 @@
 # Everything that needs a GPU, on any machine that has one: builds, tests, runs compute-sanitizer's tools,
 # measures, and collects what came out.
 #
-#   scripts/gpu_check.sh [STEP...]        build, tests, sanitizer, measure; all of them by default
+#   scripts/gpu_check.sh [STEP...]        build, measure, counters, tests, sanitizer; all of them by default
 #
 # Environment: BUILD, the build folder (default build/gpu); OUT, where logs and results go (default
-# $BUILD/results); CMAKE_FLAGS, further flags for configuring; FILTER, a regular expression that test
-# names must match. All steps run; those that failed are named at the end, and the exit status is then 1.
+# $BUILD/results); CMAKE_FLAGS, further flags for configuring; TARGETS, what to build (default all);
+# FILTER, a regular expression that test names must match. All steps run; those that failed are named at the end, and the exit status is then 1.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${BUILD:-build/gpu}
 out=${OUT:-$build/results}
 steps=("$@")
-((${#steps[@]} > 0)) || steps=(build tests sanitizer measure)
+((${#steps[@]} > 0)) || steps=(build measure counters tests sanitizer)
 mkdir -p "$out"
 
 if ! nvidia-smi >"$out/nvidia-smi.txt" 2>&1; then
@@ -31,9 +31,9 @@ logged() { # NAME COMMAND...
 }
 
 run_build() {
-    # shellcheck disable=SC2086  # several flags
+    # shellcheck disable=SC2086  # several flags, several targets
     cmake -S . -B "$build" -DFA_CUDA=ON -DCMAKE_BUILD_TYPE=Release ${CMAKE_FLAGS:-} &&
-        cmake --build "$build" --parallel "$(nproc)"
+        cmake --build "$build" --parallel "$(nproc)" ${TARGETS:+--target $TARGETS}
 }
 
 run_tests() { # LABEL: a GPU is shared by all, so that they run one by one
@@ -52,6 +52,18 @@ measure() { # PROGRAM [FLAGS...]
     "$@" --device cuda --json "$out/$name.json"
 }
 
+# What the kernels are made of, and what they move: a tool that is not there is no failure.
+counters() {
+    local status=0
+    python3 -B scripts/count_instructions.py --json "$out/exp2_instructions.json" \
+        "$build/bin/ch05_exp2" || (($? == 77)) || status=1
+    python3 -B scripts/count_instructions.py --json "$out/exp2_instructions_ftz.json" \
+        --flags=-ftz=true || (($? == 77)) || status=1
+    python3 -B scripts/gpu_counters.py --build "$build" --json "$out/gpu_counters.json" ||
+        (($? == 77)) || status=1
+    return $status
+}
+
 for step in "${steps[@]}"; do
     case $step in
         build) logged build run_build ;;
@@ -62,8 +74,9 @@ for step in "${steps[@]}"; do
                 logged "$(basename "$program")" measure "$program"
             done
             ;;
+        counters) logged counters counters ;;
         *)
-            echo "gpu_check.sh: \"$step\" is none of build, tests, sanitizer, measure" >&2
+            echo "gpu_check.sh: \"$step\" is none of build, measure, counters, tests, sanitizer" >&2
             exit 2
             ;;
     esac

@@ -1,6 +1,7 @@
 /// @file
-/// Built for a GPU that is not here (tests/CMakeLists.txt): its kernel has no image for this one.
-/// Prints why it could not run, and must not exit with 0. See gpu_wrong_architecture_test.py.
+/// Built for a GPU that is not here (tests/gpu_tests.cmake): its kernel has no image for this one.
+/// Prints why it could not run, which the test looks for; exit status 0 only if it ran, or if
+/// skipped.
 
 #include <cstdio>
 #include <exception>
