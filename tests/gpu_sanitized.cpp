@@ -1,11 +1,16 @@
 /// @file
-/// Runs every implementation on the GPU on small awkward problems, for compute-sanitizer to watch:
-/// each tensor is an allocation of its own that ends where it ends, and O, LSE and the workspace
-/// hold nothing before. Prints a line for each run; exit status 1 if a result is wrong.
+/// Runs every implementation on the GPU, or those named, on small awkward problems, for
+/// compute-sanitizer to watch: each tensor is an allocation of its own that ends where it ends, and
+/// O, LSE and the workspace hold nothing before. Prints a line for each run; exit status 1 if a
+/// result is wrong.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <string_view>
+#include <vector>
 
 #include "common/cuda/device.h"
 #include "common/reference_attention.h"
@@ -50,13 +55,16 @@ double run(const Implementation& implementation, const AttentionProblem& p) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    const std::vector<std::string_view> names(argv + 1, argv + argc);
     if (!why_no_gpu().empty()) {
         fmt::print("skipped: {}\n", why_no_gpu());
         return 0;
     }
     int wrong = 0, runs = 0;
-    for (const Implementation* implementation : gpu_implementations())
+    for (const Implementation* implementation : gpu_implementations()) {
+        if (!names.empty() && std::ranges::find(names, implementation->name) == names.end())
+            continue;
         for (const AttentionProblem& p : PROBLEMS) {
             if (const std::string reason = implementation->why_unsupported(p); !reason.empty()) {
                 fmt::print("{}: {}: refused: {}\n", implementation->name, describe(p), reason);
@@ -66,8 +74,10 @@ int main() {
                 p.dtype, [&](auto element) { return run<decltype(element)>(*implementation, p); });
             fmt::print("{}: {}: largest error {:.2e}\n", implementation->name, describe(p), error);
             ++runs;
+            std::fflush(stdout);  // the next run may end the program
             if (!(error <= 0.05)) ++wrong;
         }
+    }
     fmt::print("{} runs, {} wrong\n", runs, wrong);
     return wrong == 0 && runs > 0 ? 0 : 1;
 }
