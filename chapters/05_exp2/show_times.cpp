@@ -143,8 +143,9 @@ void show_gpu_times(Program& program, const TimingOptions& options) {
     const auto list =
         units(tile_shape(options.head_dim), count_shared_wavefronts(options.head_dim));
     const Unit& slowest = busiest(list);
-    fmt::print("\nPredicted for exp2 / exp: not below {:.3f} (the {} unit), all else equal.\n",
-               slowest.clocks_exp2 / slowest.clocks_exp, slowest.name);
+    fmt::print(
+        "\nPredicted for exp2 / exp, if the kernels wait for the busiest unit ({}): {:.3f}\n",
+        slowest.name, slowest.clocks_exp2 / slowest.clocks_exp);
 #else
     static_cast<void>(options);
     fmt::print("Not run: {}\n", program.device == DeviceChoice::cpu

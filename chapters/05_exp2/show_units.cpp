@@ -42,8 +42,8 @@ void show_units(Program& program, std::int64_t head_dim) {
     const Unit& slowest = busiest(list);
     const double saving = 1 - slowest.clocks_exp2 / slowest.clocks_exp;
     fmt::print(
-        "\nBusiest: {}. The exponential unit works {:.0f} % of that time. Saved at most: "
-        "{:.1f} %.\n",
+        "\nBusiest: {}. The exponential unit works {:.0f} % of that time. Saved if the busiest is "
+        "what the\nkernel waits for: {:.1f} %.\n",
         slowest.name, 100 * list[1].clocks_exp / slowest.clocks_exp, 100 * saving);
     program.results.extras["units"] = [&] {
         nlohmann::ordered_json rows = nlohmann::ordered_json::array();
