@@ -2,6 +2,7 @@
 
     time|rate|share|scratch|peak|clock|predicted SET CACHE
                                          implementations against T; SET and CACHE as in the rows
+    cpu_rates                            GFLOP/s, implementations against T and threads, fastest runs
     accuracy                             error against fp64, implementations against T
     crossover                            from which T each fused implementation is faster than the naive one
     block_sizes                          every size that was tried
@@ -99,6 +100,14 @@ def view(name, words, documents):
     """A table or line in Markdown. Raises ValueError in words."""
     if name in CELLS:
         return matrix(CORNERS[name], timed(documents, words), CELLS[name])
+    if name == "cpu_rates":
+        rows = [row for d in documents for row in d["rows"] 
+                if row["device"] == "cpu" and "tflops" in row]
+        columns = sorted({(row["threads"], row["len_q"]) for row in rows})
+        cells = {(row["implementation"], row["threads"], row["len_q"]): f"{1e3 * row['tflops']:.0f}" for row in rows}
+        return markdown(["GFLOP/s", *(f"T = {t}, {n} thread{'s' * (n > 1)}" for n, t in columns)],
+                        [[f"`{name}`", *(cells.get((name, *column), "") for column in columns)]
+                         for name in dict.fromkeys(row["implementation"] for row in rows)])
     if name == "accuracy":
         rows = [row for d in documents for row in d["rows"] if row.get("quantity") == "error"]
         return matrix("largest error (rms)", rows, lambda r: f"{r['max_error']:.1e} ({r['rms_error']:.1e})")
@@ -127,7 +136,7 @@ def view(name, words, documents):
     raise ValueError(f"no view is called \"{name}\"")
 
 
-VIEWS = [*CELLS, "accuracy", "crossover", "block_sizes", "timing_methods", "checks", "context"]
+VIEWS = [*CELLS, "cpu_rates", "accuracy", "crossover", "block_sizes", "timing_methods", "checks", "context"]
 
 
 def documents_of(root, paths):
