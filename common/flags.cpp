@@ -123,14 +123,6 @@ std::vector<std::int64_t> parse_lengths(const std::string& flag, const std::stri
     return lengths;
 }
 
-std::int64_t parse_length(const std::string& flag, const std::string& text, std::int64_t least,
-                          std::int64_t most) {
-    const auto lengths = parse_lengths(flag, text, least, most);
-    if (lengths.size() != 1)
-        throw UsageError(fmt::format("{}: \"{}\" is not one length", flag, text));
-    return lengths.front();
-}
-
 std::vector<float> parse_floats(const std::string& flag, const std::string& text) {
     return parse_list<float>(flag, text, "a number that fits into fp32", parse_number<float>);
 }

@@ -39,12 +39,6 @@ std::vector<std::int64_t> parse_lengths(const std::string& flag, const std::stri
                                         std::int64_t least = 0,
                                         std::int64_t most = std::int64_t{1} << 62);
 
-/// Parses one length, such as "512" or "16k".
-/// @throws UsageError naming the flag and the text, also if there are several or it is not in
-///         [least, most]
-std::int64_t parse_length(const std::string& flag, const std::string& text, std::int64_t least,
-                          std::int64_t most);
-
 /// Parses "1,3.5,-inf" into floats. @throws UsageError naming the flag and the piece
 std::vector<float> parse_floats(const std::string& flag, const std::string& text);
 

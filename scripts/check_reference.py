@@ -40,19 +40,25 @@ def is_allowed(warning):
             or signature.endswith("override"))
 
 
-def main():
-    output = pathlib.Path(sys.argv[1]).resolve()
+def run(output, further_settings=""):
+    """Writes the reference to `output`/html. Prints the faults, and returns their number."""
     output.mkdir(parents=True, exist_ok=True)
     log = output / "warnings.txt"
     log.unlink(missing_ok=True)
     config = (ROOT / "docs/Doxyfile").read_text(encoding="utf-8")
-    config += f"\nOUTPUT_DIRECTORY = \"{output}\"\nWARN_LOGFILE = \"{log}\"\n"
+    config += f"\nOUTPUT_DIRECTORY = \"{output}\"\nWARN_LOGFILE = \"{log}\"\n{further_settings}"
     subprocess.run(["doxygen", "-"], input=config, text=True, cwd=ROOT, check=True)
     warnings = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     faults = sorted({w.replace(f"{ROOT}{os.sep}", "") for w in warnings if w and not is_allowed(w)})
     for fault in faults:
         print(fault, file=sys.stderr)
-    print(f"{output}/html: {len(faults)} faults")
+    return len(faults)
+
+
+def main():
+    output = pathlib.Path(sys.argv[1]).resolve()
+    faults = run(output)
+    print(f"{output}/html: {faults} faults")
     return 1 if faults else 0
 
 

@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     flags.add_option("--full", options.full, "1: without the causal mask")->check(between(0, 1));
     flags.add_option("--counted-length", counted,
                      "length T of the runs on the executor, which count and compare");
-    flags.add_option("--runs", options.runs, "timed replays on the GPU")->check(between(1, 1000));
+    flags.add_option("--runs", options.runs, "timed replays on the GPU")
+        ->check(between(1, 1000));
     flags
         .add_option("--memory-limit", memory_limit_gib,
                     "pretend that the GPU has this much memory, in GiB, for the last section")
@@ -34,13 +35,23 @@ int main(int argc, char** argv) {
     flags.add_option("--naive-length", naive_length, "length T of the last section");
 
     return program.run(argc, argv, [&] {
+        const auto one_length = [](const std::string& flag, const std::string& text,
+                                   std::int64_t most) {
+            const auto list = parse_lengths(flag, text);
+            if (list.size() != 1 || list[0] < 1 || list[0] > most)
+                throw UsageError(fmt::format("{}: one length from 1 to {}", flag, most));
+            return list[0];
+        };
+        const auto type = dtype_from_name(dtype);
+        if (!type)
+            throw UsageError(fmt::format("--dtype: \"{}\" is not fp32, fp16 or bf16", dtype));
         AttentionProblem& shape = options.shape;
-        shape.len_q = shape.len_kv = parse_length("--length", length, 1, 1 << 20);
+        shape.len_q = shape.len_kv = one_length("--length", length, 1 << 20);
         shape.heads_kv = shape.heads_q;
-        shape.dtype = parse_dtype("--dtype", dtype);
+        shape.dtype = *type;
         shape.causal = options.full == 0;
-        options.counted_length = parse_length("--counted-length", counted, 1, 2048);
-        options.naive_length = parse_length("--naive-length", naive_length, 1, 1 << 18);
+        options.counted_length = one_length("--counted-length", counted, 2048);
+        options.naive_length = one_length("--naive-length", naive_length, 1 << 18);
         options.memory_limit =
             static_cast<std::size_t>(memory_limit_gib * 1024.0 * 1024.0 * 1024.0);
 

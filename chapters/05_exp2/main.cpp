@@ -29,8 +29,14 @@ int main(int argc, char** argv) {
 
     return program.run(argc, argv, [&] {
         if (!std::isfinite(scale)) throw UsageError("--scale must be finite");
-        timing.length = parse_length("--length", lengths, 1, 1 << 20);
-        timing.gpu_length = parse_length("--gpu-length", gpu_lengths, 1, 1 << 20);
+        const auto one_length = [](const std::string& flag, const std::string& text) {
+            const auto list = parse_lengths(flag, text);
+            if (list.size() != 1 || list[0] < 1 || list[0] > (1 << 20))
+                throw UsageError(flag + ": one length from 1 to 1m");
+            return list[0];
+        };
+        timing.length = one_length("--length", lengths);
+        timing.gpu_length = one_length("--gpu-length", gpu_lengths);
 
         show_bases(program, parse_floats("--scores", scores_text), scale);
         show_faults(program);

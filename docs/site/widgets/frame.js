@@ -1,0 +1,90 @@
+// What the moving pictures share: finding their place on the page, building elements, writing numbers.
+"use strict";
+window.courseWidget = (function () {
+  const SVG = "http://www.w3.org/2000/svg";
+
+  /** An element with attributes and children; names after "svg:" are SVG's. */
+  function make(name, attributes = {}, ...children) {
+    const drawn = name.startsWith("svg:");
+    const element = drawn ? document.createElementNS(SVG, name.slice(4)) : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+      else if (value === true) element.setAttribute(key, "");
+      else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
+    }
+    element.append(...children);
+    return element;
+  }
+
+  const phone = window.matchMedia("(max-width: 560px)");
+
+  /** Calls show(box, data, narrow) for each place on the page that asks for this picture, and again when the page
+      becomes narrow or wide. The still picture in it stays for print, and for the case that show() fails. */
+  function widget(name, show) {
+    for (const figure of document.querySelectorAll(`figure[data-widget="${name}"]`)) {
+      const draw = () => {
+        const box = make("div", {class: "live"});
+        show(box, window.COURSE_DATA[name], phone.matches);
+        for (const old of figure.querySelectorAll(".live")) old.remove();
+        figure.append(box);
+      };
+      draw();
+      phone.addEventListener("change", draw);
+      figure.classList.add("ready");
+    }
+  }
+
+  const bytes = (value) => {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let i = 0;
+    while (value >= 1024 && i < units.length - 1) { value /= 1024; i += 1; }
+    return `${significant(value, 3)} ${units[i]}`;
+  };
+  const seconds = (value) => {
+    for (const [factor, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]])
+      if (value >= factor * 0.9995) return `${significant(value / factor, 3)} ${unit}`;
+    return `${significant(value / 1e-9, 3)} ns`;
+  };
+  /** At most so many significant digits, no exponent, no zeros at the end. */
+  const significant = (value, digits) => {
+    if (value === 0) return "0";
+    if (value === null || value === undefined || !isFinite(value)) return "−∞";
+    const rounded = Number(value.toPrecision(digits));
+    return String(rounded).replace("-", "−");
+  };
+
+  /** A row of buttons: first, back, next, last, play; also by the arrow keys when one of them has the focus. */
+  function stepping(count, show) {
+    let at = 0, timer = null;
+    const row = make("div", {class: "controls", role: "group", "aria-label": "Steps"});
+    const back = make("button", {type: "button", class: "back", onclick: () => go(at - 1)}, "Back");
+    const next = make("button", {type: "button", class: "next", onclick: () => go(at + 1)}, "Next");
+    const start = make("button", {type: "button", class: "start", onclick: () => go(0)}, "Start");
+    const play = make("button", {type: "button", class: "play", onclick: () => timer ? stop() : run()}, "Play");
+    const place = make("span", {class: "place"});
+    const stop = () => { clearInterval(timer); timer = null; play.textContent = "Play"; };
+    const run = () => {
+      if (at >= count() - 1) go(0);
+      play.textContent = "Pause";
+      timer = setInterval(() => { if (at >= count() - 1) stop(); else move(at + 1); }, 650);
+    };
+    const move = (to) => {
+      at = Math.max(0, Math.min(count() - 1, to));
+      back.disabled = start.disabled = at === 0;
+      next.disabled = at === count() - 1;
+      place.textContent = `${at + 1} of ${count()}`;
+      show(at);
+    };
+    const go = (to) => { stop(); move(to); };
+    row.addEventListener("keydown", (event) => {
+      const to = {ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: count() - 1}[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      go(to);
+    });
+    row.append(start, back, next, play, place);
+    return {row, go, at: () => at};
+  }
+
+  return {widget, make, bytes, seconds, significant, stepping};
+})();

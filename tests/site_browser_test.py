@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+"""The course's site in a real browser: pages, search, theme, and each moving picture against the program's numbers.
+
+Needs Debian's chromium, chromium-driver and python3-selenium. The site is opened from disk, as readers open it.
+
+usage: site_browser_test.py SITE_FOLDER [--screenshots FOLDER]
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATA = ROOT / "docs" / "site" / "data"
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
+DESKTOP, PHONE = (1300, 900), (390, 844)
+SITE = SHOTS = None  # set by main()
+
+
+def recorded(name):
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def number(text):
+    """The first number in a text, with a true or a typographic minus."""
+    return float(re.search(r"-?\d[\d,]*\.?\d*", text.replace("−", "-")).group().replace(",", ""))
+
+
+def in_bytes(text):
+    return number(text) * 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].index(text.split()[-1])
+
+
+class Browser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        options = Options()
+        options.binary_location = "/usr/bin/chromium"
+        cls.profile = tempfile.TemporaryDirectory()
+        for flag in [*FLAGS, f"--user-data-dir={cls.profile.name}"]:
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        cls.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        cls.driver.set_page_load_timeout(60)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.driver.quit()
+        cls.profile.cleanup()
+
+    def setUp(self):
+        self.resize(DESKTOP)
+
+    def tearDown(self):
+        # Every test, whatever else it looks at: nothing on the console.
+        messages = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        self.assertEqual(messages, [])
+
+    def resize(self, size):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE})
+
+    def open(self, page):
+        name, question, query = page.partition("?")
+        self.driver.get((SITE / name).as_uri() + question + query)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, selector):
+        return self.one(selector).text
+
+    def wait(self, condition, what):
+        WebDriverWait(self.driver, 20).until(lambda _: condition(), what)
+
+    def shot(self, name):
+        if SHOTS:
+            self.driver.save_screenshot(str(SHOTS / f"{name}.png"))
+
+    def course_pages(self):
+        return [path.name for path in sorted(SITE.glob("*.html"))]
+
+
+class Frame(Browser):
+    def test_next_leads_through_all_chapters(self):
+        self.open("index.html")
+        titles = []
+        while True:
+            titles.append(self.text("h1"))
+            self.assertEqual(len(self.all("#menu [aria-current]")), 1)
+            following = self.all("a[rel=next]")
+            if not following:
+                break
+            self.assertLess(len(titles), 50)
+            following[0].click()
+        chapters = [int(title.split(".")[0]) for title in titles if re.match(r"\d+\. ", title)]
+        expected = [int(path.parent.name[:2]) for path in sorted(ROOT.glob("chapters/[0-9][0-9]_*/README.md"))]
+        self.assertEqual(chapters, expected)
+        self.assertIn("Notation and glossary", titles)
+        for _ in titles[1:]:
+            self.one("a[rel=prev]").click()
+        self.assertEqual(self.text("h1"), titles[0])
+
+    def test_search_finds_online(self):
+        self.open("index.html")
+        field = self.one("#search-field")
+        self.driver.switch_to.active_element.send_keys("/")
+        self.assertEqual(self.driver.switch_to.active_element, field)
+        field.send_keys("online")
+        self.wait(lambda: self.all("#search-results a"), "results")
+        found = [link.get_attribute("href") for link in self.all("#search-results a")]
+        self.assertTrue(any("02_online_softmax.html" in link for link in found), found)
+        field.send_keys(Keys.ARROW_DOWN)
+        self.driver.switch_to.active_element.send_keys(Keys.ENTER)
+        self.wait(lambda: "online" in self.driver.page_source.lower() and "index.html" not in self.driver.current_url, "a page")
+        self.open("search.html?q=AttentionProblem")
+        self.wait(lambda: self.all("#search-page li"), "results")
+        self.assertTrue(any("reference/" in a.get_attribute("href") for a in self.all("#search-page a")))
+        self.open("search.html?q=nosuchwordanywhere")
+        self.wait(lambda: "Nothing found" in self.text("#search-page"), "a word of regret")
+
+    def test_dark_mode_persists(self):
+        self.open("index.html")
+        dark = lambda: "dark-mode" in self.one("html").get_attribute("class")
+        if dark():
+            self.one("#theme-button").click()
+        light_paper = self.one("body").value_of_css_property("background-color")
+        self.one("#theme-button").click()
+        self.assertTrue(dark())
+        self.assertNotEqual(self.one("body").value_of_css_property("background-color"), light_paper)
+        self.one("a[rel=next]").click()
+        self.assertTrue(dark())
+        self.driver.refresh()
+        self.assertTrue(dark())
+        self.open("reference/index.html")
+        self.assertTrue(dark())
+        self.one("#theme-button").click()
+        self.open("semantics.html")
+        self.assertFalse(dark())
+
+    def test_no_page_scrolls_sideways_on_a_phone(self):
+        self.resize(PHONE)
+        wide = []
+        reference = ["reference/index.html", "reference/group__common.html", "reference/group__ch03.html",
+                     "reference/structfa_1_1AttentionProblem.html", "source/common/attention.h.html"]
+        for page in self.course_pages() + reference:
+            self.open(page)
+            self.driver.execute_script("for (const fold of document.querySelectorAll('details')) fold.open = true")
+            width = self.driver.execute_script("return document.documentElement.scrollWidth")
+            if width > PHONE[0]:
+                wide.append(f"{page}: {width}")
+            self.shot("phone_" + page.replace("/", "_").removesuffix(".html"))
+        self.assertEqual(wide, [])
+
+    def test_the_menu_opens_on_a_phone(self):
+        self.resize(PHONE)
+        self.open("index.html")
+        self.assertFalse(self.one("#menu").is_displayed())
+        self.one("#menu-button").send_keys(Keys.ENTER)
+        self.assertTrue(self.one("#menu").is_displayed())
+        self.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+        self.assertFalse(self.one("#menu").is_displayed())
+        self.one("#menu-button").click()
+        self.one("#menu a[href='02_online_softmax.html']").click()
+        self.assertEqual(self.text("h1"), "2. Online softmax")
+
+    def test_mathematics_is_set_and_pictures_are_there(self):
+        for page in self.course_pages():
+            self.open(page)
+            raw = self.driver.execute_script(
+                "return Array.from(document.querySelectorAll('.math')).filter(e => !e.querySelector('.katex-html')).length")
+            self.assertEqual(raw, 0, page)
+            broken = self.driver.execute_script(
+                "return Array.from(document.images).filter(i => i.getClientRects().length && !(i.complete && i.naturalWidth)).map(i => i.src)")
+            self.assertEqual(broken, [], page)
+            self.shot("desktop_" + page.removesuffix(".html"))
+
+    def test_copy_buttons(self):
+        self.open("02_online_softmax.html")
+        button = self.one("div.code .copy")
+        self.driver.execute_script("""window.copied = null;
+            navigator.clipboard && (navigator.clipboard.writeText = async (text) => { window.copied = text; });
+            document.execCommand = () => { window.copied = document.activeElement.value; return true; };""")
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.send_keys(Keys.ENTER)
+        self.wait(lambda: button.text == "Copied", "Copied")
+        shown = self.driver.execute_script("return document.querySelector('div.code pre').textContent")
+        self.assertEqual(self.driver.execute_script("return window.copied"), shown)
+
+    def test_print_shows_the_still_pictures(self):
+        self.open("02_online_softmax.html")
+        shown = lambda selector: self.one(selector).is_displayed()
+        self.assertTrue(shown(".widget .live"))
+        self.assertFalse(shown(".widget .fallback"))
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        try:
+            self.assertFalse(shown(".widget .live"))
+            self.assertTrue(shown(".widget .fallback"))
+        finally:
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+class Widgets(Browser):
+    """Numbers on the page against the recorded ones, which CI compares with what the programs write."""
+
+    def near(self, shown, exact, digits):
+        self.assertAlmostEqual(shown, exact, delta=abs(exact) * 0.51 * 10 ** (1 - digits) + 1e-12)
+
+    def test_memory(self):
+        rows = [row for row in recorded("memory")["accounting"] if row["length"] >= 512]
+        self.open("01_memory_accounting.html")
+        slider = self.one(".widget input[type=range]")
+        slider.send_keys(Keys.HOME)
+        for i, row in enumerate(rows):
+            if i:
+                slider.send_keys(Keys.ARROW_RIGHT)
+            self.assertEqual(number(self.text(".widget output")), row["length"])
+            cell = lambda key, column: self.text(f".widget tr[data-row={key}] td:nth-child({column})")
+            self.near(in_bytes(cell("qkvo", 2)), row["qkvo_bytes"], 3)
+            self.near(in_bytes(cell("scores", 2)), 2 * row["score_bytes"], 3)
+            self.near(in_bytes(cell("moved", 2)), row["naive_moved_bytes"], 3)
+            self.near(in_bytes(cell("moved", 3)), row["flash_q_outside_moved_bytes"], 3)
+            self.near(number(cell("ratio", 2)), row["score_bytes"] / row["qkvo_bytes"], 3)
+            # To scale: a strip is 64 channels wide where the square is T long.
+            widths = self.driver.execute_script(
+                "return Array.from(document.querySelectorAll('.widget rect')).map(r => [r.getAttribute('class'), +r.getAttribute('width')])")
+            side = next(width for name, width in widths if name == "scores")
+            self.assertAlmostEqual(min(width for _, width in widths), max(1, side * 64 / row["length"]), delta=0.01)
+        self.assertEqual(self.all(".widget rect.tile"), [])
+        self.one(".widget button").send_keys(Keys.SPACE)
+        self.assertEqual(len(self.all(".widget rect.tile")), 1)
+
+    def test_stepper(self):
+        trace = recorded("stepper")["trace"]
+        self.open("02_online_softmax.html")
+        following = self.one(".widget .next")
+        cell = lambda key, column: self.text(f".widget tr[data-row={key}] td:nth-child({column})")
+        for step in trace:
+            following.click()
+            self.assertEqual(number(cell("m", 5)), step["m_new"])
+            self.near(number(cell("l", 5)), step["l_new"], 6)
+            self.near(number(cell("l", 2)), step["l_old"], 6)
+            self.near(number(cell("l", 3)), step["l_old"] * step["correction"], 6)
+            self.near(number(cell("acc", 5)), step["acc_new"][0], 6)
+            said = self.text(".widget .say")
+            if step["m_old"] is not None:
+                shown = float(re.search(r"(?:= |correction is )([\d.]+?)\.?(?: |$)", said).group(1))
+                self.near(shown, step["correction"], 6)
+        self.assertFalse(following.is_enabled())
+        last = trace[-1]
+        self.near(number(self.text(".widget .say").rsplit("=", 1)[1]), last["acc_new"][0] / last["l_new"], 4)
+        self.one(".widget .back").send_keys(Keys.ARROW_LEFT)
+        self.near(number(cell("l", 5)), trace[-2]["l_new"], 6)
+        self.one(".widget .back").send_keys(Keys.HOME)
+        self.assertEqual(self.text(".widget .place"), f"1 of {len(trace) + 1}")
+
+    def test_tile_scan(self):
+        self.open("03_blocked_attention.html")
+        for trace in recorded("tile-scan")["traces"]:
+            self.one(f".widget input[value='{trace['schedule']}']").click()
+            events = trace["steps"]
+            tiles = [e for e in events if e.get("tile") in ("full", "diagonal")]
+            skipped = sum(e.get("tile") == "skipped" for e in events)
+            count = lambda kind: len(self.all(f".widget rect.{kind}"))
+            self.assertEqual(count("skipped"), skipped)
+            self.assertEqual(count("diagonal"), sum(e["tile"] == "diagonal" for e in tiles))
+            read = lambda: in_bytes(self.text(".widget [data-total=read]"))
+            written = lambda: in_bytes(self.text(".widget [data-total=written]"))
+            for i in range(min(5, len(tiles))):
+                self.assertIn(f"{i + 1} of {len(tiles)}", self.text(".widget .place"))
+                title = self.driver.execute_script("return document.querySelector('.widget svg title').textContent")
+                self.assertIn(f"query block {tiles[i]['q']} and key block {tiles[i]['kv']},", title)
+                self.one(".widget .next").click()
+            self.one(".widget .next").send_keys(Keys.END)
+            self.assertEqual(self.text(".widget .place"), f"{len(tiles)} of {len(tiles)}")
+            self.near(read(), sum(e["bytes"] for e in events if "load" in e), 3)
+            self.near(written(), sum(e["bytes"] for e in events if "store" in e), 3)
+            # A block of queries is chosen by a click on its row.
+            self.all(".widget rect.tile.diagonal")[3].click()
+            title = self.driver.execute_script("return document.querySelector('.widget svg title').textContent")
+            self.assertIn("query block 3 ", title)
+
+    def test_kernel(self):
+        steps = json.loads((DATA / "kernel_steps.json").read_text(encoding="utf-8"))
+        source = (ROOT / steps["file"]).read_text(encoding="utf-8")
+        self.open("04_cuda_tiled.html")
+        buttons = self.all(".widget [aria-label='Steps of the kernel'] button")
+        self.assertEqual(len(buttons), len(steps["steps"]))
+        lit_before = set()
+        for button, step in zip(buttons, steps["steps"]):
+            button.send_keys(Keys.ENTER)
+            self.assertEqual(button.get_attribute("aria-pressed"), "true")
+            lit = self.driver.execute_script(
+                "return Array.from(document.querySelectorAll('.widget .line')).map((l, i) => [i, l.textContent, l.classList.contains('lit')]).filter(l => l[2])")
+            self.assertGreater(len(lit), 2, step["title"])
+            self.assertFalse(lit_before & {i for i, _, _ in lit}, f"{step['title']}: a line belongs to two steps")
+            lit_before |= {i for i, _, _ in lit}
+            for _, line, _ in lit:
+                self.assertIn(line.strip(), source)
+            if "region" in step["lines"]:  # what is lit is what stands between the marks
+                marked = source.split(f"// [{step['lines']['region']}]\n")[1].rsplit("\n", 1)[0]
+                self.assertEqual([line.strip() for _, line, _ in lit], [line.strip() for line in marked.strip("\n").split("\n")])
+            for state, names in (("written", step["writes"]), ("read", [n for n in step["reads"] if n not in step["writes"]])):
+                shown = {e.get_attribute("data-name") for e in self.all(f".widget rect[data-state={state}]")}
+                self.assertEqual(shown, set(names))
+        launch = next(entry for entry in recorded("kernel")["launch"] if entry["kernel"] == "tiled")
+        about = self.text(".widget .about")
+        self.assertIn(f"{launch['threads']} threads", about)
+        self.near(in_bytes(re.search(r"takes ([\d.]+ \w+)", about).group(1)), launch["shared_bytes"], 3)
+
+    def test_explorer(self):
+        pages = [page for page in self.course_pages() if 'data-widget="explorer"' in (SITE / page).read_text(encoding="utf-8")]
+        if not (SITE / "site/data/explorer.js").exists():
+            self.skipTest("no results are recorded yet")
+        rows = {}
+        for path in sorted((ROOT / "docs/results").glob("*/*.json")):
+            for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+                if row.get("set") and row.get("cache") and "small_card" not in path.name:
+                    rows[(row["device"], row["set"], row["cache"], row["implementation"], row["len_q"])] = row
+        self.open(pages[0])
+        selects = {e.get_attribute("aria-label"): Select(e) for e in self.all(".widget select")}
+        device = "cuda" if any(key[0] == "cuda" for key in rows) else "cpu"
+        checked = 0
+        for shapes in [option.get_attribute("value") for option in selects["Shapes"].options][:3]:
+            selects["Shapes"].select_by_value(shapes)
+            for cache in [option.get_attribute("value") for option in selects["Cache"].options]:
+                selects["Cache"].select_by_value(cache)
+                for cell in self.all(".widget tbody td[data-t]"):
+                    if not cell.text:
+                        continue
+                    name = cell.find_element(By.XPATH, "..").get_attribute("data-name")
+                    row = rows[(device, shapes, cache, name, int(cell.get_attribute("data-t")))]
+                    if row["status"] != "ok":
+                        self.assertEqual(cell.text, row["status"].replace("_", " "))
+                    else:
+                        unit = {"s": 1e3, "ms": 1, "µs": 1e-3, "ns": 1e-6}[cell.text.split()[-1]]
+                        self.near(number(cell.text) * unit, row["median_ms"], 3)
+                    checked += 1
+        self.assertGreater(checked, 5)
+        missing = len(self.all(".widget svg .missing"))
+        self.assertEqual(missing, sum(bool(re.search("out of memory|unsupported", c.text)) for c in self.all(".widget tbody td[data-t]")))
+        boxes = self.all(".widget .names input")
+        boxes[0].send_keys(Keys.SPACE)
+        self.assertEqual(len(self.all(".widget tbody tr")), len(boxes) - 1)
+
+    def test_widgets_fit_a_phone_and_the_dark(self):
+        self.resize(PHONE)
+        for page in self.course_pages():
+            if "<figure class=\"widget\"" not in (SITE / page).read_text(encoding="utf-8"):
+                continue
+            self.open(page)
+            if "dark-mode" not in self.one("html").get_attribute("class"):
+                self.one("#theme-button").click()
+            for figure in self.all("figure.widget.ready"):
+                self.driver.execute_script("arguments[0].scrollIntoView(); scrollBy(0, -60)", figure)
+                small = self.driver.execute_script("""return Array.from(arguments[0].querySelectorAll('svg text')).filter(t => t.textContent.trim())
+                    .map(t => [t.textContent, parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a]).filter(t => t[1] < 10)""", figure)
+                self.assertEqual(small, [], page)
+                outside = self.driver.execute_script("""const box = arguments[0].querySelector('svg').getBoundingClientRect();
+                    return Array.from(arguments[0].querySelectorAll('svg text')).filter(t => { const b = t.getBoundingClientRect();
+                    return b.width && (b.left < box.left - 1 || b.right > box.right + 1); }).map(t => t.textContent)""", figure)
+                self.assertEqual(outside, [], page)
+                self.shot("widget_" + page.removesuffix(".html"))
+        self.one("#theme-button").click()
+
+
+def main():
+    global SITE, SHOTS
+    parser = argparse.ArgumentParser()
+    parser.add_argument("site", type=pathlib.Path)
+    parser.add_argument("--screenshots", type=pathlib.Path)
+    arguments, rest = parser.parse_known_args()
+    SITE, SHOTS = arguments.site.resolve(), arguments.screenshots
+    if not (SITE / "index.html").is_file():
+        print(f"{SITE} holds no site; cmake --build build --target docs writes it", file=sys.stderr)
+        return 1
+    if SHOTS:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+    unittest.main(argv=[sys.argv[0], *rest])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
