@@ -27,7 +27,7 @@ SMALL = ["--batch", "1", "--heads", str(HEADS), "--length", str(LENGTH), "--coun
 COUNTED = [
     ("bytes read", "traffic", "read_bytes", "smsp__sass_data_bytes_mem_global_op_ld.sum", 0.0),
     ("bytes written", "traffic", "written_bytes", "smsp__sass_data_bytes_mem_global_op_st.sum", 0.0),
-    ("accesses to shared memory", "bank_conflicts", "instructions", "smsp__sass_inst_executed_op_shared.sum", 0.0),
+    ("accesses to shared memory", "bank_conflicts", "instructions", "smsp__sass_inst_executed_op_shared.sum", 0.02),
     ("clocks of shared memory", "bank_conflicts", "wavefronts", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", 0.05),
 ]
 # Units, where the program's JSON has the time that they are predicted to be busy, and ncu's metric for it.

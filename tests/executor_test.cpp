@@ -385,8 +385,24 @@ TEST_CASE("executor: wide accesses go in half and quarter warps") {
     CHECK(rows.shared_wavefronts == 4 * 8);
     // Four floats of padding: eight different groups of four banks.
     CHECK(banks([] { load_packed<4>(floats(4096) + 68 * thread()); }).bank_conflicts() == 0);
-    // Every quarter reads one address.
-    CHECK(banks([] { load_packed<4>(floats(4096) + 64 * (thread() / 8)); }).bank_conflicts() == 0);
+}
+
+TEST_CASE("executor: wide accesses of lanes in pairs are served two quarters or halves at once") {
+    const auto wide = [](const std::function<int(int)>& at) {
+        return banks([&] { load_packed<4>(floats(4096) + at(thread())); }).shared_wavefronts;
+    };
+    CHECK(wide([](int i) { return 68 * (i / 8); }) == 2);             // each quarter one address
+    CHECK(wide([](int i) { return 4 * (i / 2); }) == 2);              // as the next lane
+    CHECK(wide([](int i) { return 4 * (i / 4 * 2 + i % 2); }) == 2);  // as the next but one
+    CHECK(wide([](int i) { return 4 * (i % 8); }) == 4);  // as in the next quarter: no pairs
+    CHECK(wide([](int i) { return 4 * (i & ~4); }) == 4);
+    CHECK(wide([](int i) { return i < 16 ? 4 * (i / 2) : 4 * i; }) == 1 + 2);
+    CHECK(wide([](int i) { return 32 * (i / 8); }) == 2 * 2);  // two addresses of one bank
+    const auto half = [](const std::function<int(int)>& at) {
+        return banks([&] { load_packed<2>(floats(4096) + at(thread())); }).shared_wavefronts;
+    };
+    CHECK(half([](int i) { return 2 * (i / 2); }) == 1);
+    CHECK(half([](int i) { return 2 * (i % 16); }) == 2);
 }
 
 TEST_CASE("executor: every warp and instruction is counted, idle lanes are not") {

@@ -35,11 +35,24 @@ set_tests_properties(gpu_sanitized PROPERTIES
 find_program(COMPUTE_SANITIZER compute-sanitizer
     HINTS ${CUDAToolkit_BIN_DIR} ${CUDAToolkit_BIN_DIR}/../compute-sanitizer)
 mark_as_advanced(COMPUTE_SANITIZER)
+set(filter --kernel-regex)
+if(COMPUTE_SANITIZER)
+    execute_process(COMMAND ${COMPUTE_SANITIZER} --help OUTPUT_VARIABLE help ERROR_QUIET)
+    if(help MATCHES "--kernel-name ")  # its name in newer versions
+        set(filter --kernel-name)
+    endif()
+endif()
 foreach(tool memcheck racecheck synccheck initcheck)
+    # Between our kernels of the naive way run those of cuBLAS. Initcheck is not shown what they write, and
+    # racecheck (2025.3) ends with an internal error in some of them.
+    set(without "")
+    if(tool MATCHES "racecheck|initcheck")
+        set(without cuda_naive)
+    endif()
     if(COMPUTE_SANITIZER)
         add_test(NAME sanitizer:${tool}
-            COMMAND ${COMPUTE_SANITIZER} --tool ${tool} --error-exitcode 9 --kernel-regex kns=_ZN2fa
-                $<TARGET_FILE:gpu_sanitized>)
+            COMMAND ${COMPUTE_SANITIZER} --tool ${tool} --error-exitcode 9 ${filter} kns=_ZN2fa
+                $<TARGET_FILE:gpu_sanitized> ${without})
     else()
         add_test(NAME sanitizer:${tool}
             COMMAND ${CMAKE_COMMAND} -E echo "skipped: no compute-sanitizer was found at configure time")

@@ -49,33 +49,59 @@ class BankCounter {
     };
 
     /// The hardware serves 128 bytes a clock: 8-byte accesses in two half warps, 16-byte accesses
-    /// in four quarter warps. Within each, the clocks are the most different words that one bank
-    /// is asked for.
+    /// in four quarter warps. Two of these that follow one another are served as one if their lanes
+    /// go in pairs that want the same. scripts/gpu_counters.py compares with an H200.
     void instruction(std::size_t warp, std::size_t n) {
+        const std::size_t first = warp * WARP_SIZE;
         std::uint32_t size = 4;
         for (unsigned lane = 0; lane < WARP_SIZE; ++lane)
-            if (const auto& list = accesses_[warp * WARP_SIZE + lane]; n < list.size())
+            if (const auto& list = accesses_[first + lane]; n < list.size())
                 size = std::max(size, list[n].size);
-        const unsigned groups = size / 4, lanes_per_group = WARP_SIZE / groups;
         ++instructions_;
-        for (unsigned group = 0; group < groups; ++group) {
-            std::array<std::uint32_t, WARP_SIZE> words;
-            std::size_t count = 0;
-            for (unsigned i = 0; i < lanes_per_group; ++i) {
-                const auto& list = accesses_[warp * WARP_SIZE + group * lanes_per_group + i];
-                if (n >= list.size()) continue;
-                for (std::uint32_t byte = 0; byte < std::max(list[n].size, 4u); byte += 4)
-                    words[count++] = (list[n].offset + byte) / 4;
+        const unsigned lanes = WARP_SIZE / (size / 4);  // that are served at once, if dense
+        if (size == 4) return group(first, lanes, n);
+        for (unsigned lane = 0; lane < WARP_SIZE; lane += 2 * lanes) {
+            if (in_pairs(first + lane, 2 * lanes, n)) {
+                group(first + lane, 2 * lanes, n);
+            } else {
+                group(first + lane, lanes, n);
+                group(first + lane + lanes, lanes, n);
             }
-            if (count == 0) continue;
-            const auto last = words.begin() + static_cast<std::ptrdiff_t>(count);
-            std::sort(words.begin(), last);
-            std::array<std::uint32_t, 32> per_bank{};
-            std::for_each(words.begin(), std::unique(words.begin(), last),
-                          [&](std::uint32_t word) { ++per_bank[word % 32]; });
-            wavefronts_ += *std::max_element(per_bank.begin(), per_bank.end());
-            ++ideal_;
         }
+    }
+
+    /// Whether each of some lanes makes the same access as its neighbour, or each the same as the
+    /// lane after its neighbour. A lane without an access agrees with any.
+    bool in_pairs(std::size_t first, unsigned lanes, std::size_t n) const {
+        const auto all_agree_with = [&](std::size_t distance) {
+            for (std::size_t i = 0; i < lanes; ++i) {
+                const auto &a = accesses_[first + i], &b = accesses_[first + (i ^ distance)];
+                if (n < a.size() && n < b.size() && a[n].offset != b[n].offset) return false;
+            }
+            return true;
+        };
+        return all_agree_with(1) || all_agree_with(2);
+    }
+
+    /// Lanes that are served together: the clocks are the most different words that one bank is
+    /// asked for.
+    void group(std::size_t first, unsigned lanes, std::size_t n) {
+        std::array<std::uint32_t, 2 * WARP_SIZE> words;
+        std::size_t count = 0;
+        for (unsigned i = 0; i < lanes; ++i) {
+            const auto& list = accesses_[first + i];
+            if (n >= list.size()) continue;
+            for (std::uint32_t byte = 0; byte < std::max(list[n].size, 4u); byte += 4)
+                words[count++] = (list[n].offset + byte) / 4;
+        }
+        if (count == 0) return;
+        const auto last = words.begin() + static_cast<std::ptrdiff_t>(count);
+        std::sort(words.begin(), last);
+        std::array<std::uint32_t, 32> per_bank{};
+        std::for_each(words.begin(), std::unique(words.begin(), last),
+                      [&](std::uint32_t word) { ++per_bank[word % 32]; });
+        wavefronts_ += *std::max_element(per_bank.begin(), per_bank.end());
+        ++ideal_;
     }
 
     std::vector<std::vector<Access>> accesses_;

@@ -35,8 +35,8 @@ struct Counters {
     std::uint64_t global_store_bytes = 0;
     std::uint64_t barriers = 0;             ///< block-wide barriers, once per block
     std::uint64_t shared_instructions = 0;  ///< warp-wide shared-memory accesses (if counted)
-    std::uint64_t shared_wavefronts = 0;    ///< clocks those take: 1 each without conflicts, 4 for
-                                            ///< 16-byte accesses (if counted)
+    std::uint64_t shared_wavefronts = 0;    ///< clocks those take: 1 each without conflicts, 2 or 4
+                                            ///< for 16-byte accesses (if counted)
     std::uint64_t shared_ideal = 0;         ///< clocks they would take with no conflict
 
     /// Clocks lost to bank conflicts.
