@@ -11,6 +11,10 @@ NAIVE = ("chapters/01_memory_accounting/naive_attention.cpp", "cpu_naive")
 BLOCKED = ("chapters/03_blocked_attention/blocked_attention.cpp", "cpu_blocked")
 KV_OUTER = ("chapters/03_blocked_attention/blocked_attention.cpp", "cpu_blocked_kv_outer")
 FAST = ("chapters/03_blocked_attention/fast_attention.cpp", "cpu_fast")
+TILED = ("chapters/04_cuda_tiled/executor_attention.cpp", "executor_tiled")
+REGISTER_TILED = ("chapters/04_cuda_tiled/executor_attention.cpp", "executor_register_tiled")
+FAST_EXP2 = ("chapters/05_exp2/fast_exp2_attention.cpp", "cpu_fast_exp2")
+EXP2 = ("chapters/05_exp2/exp2_attention.cpp", "executor_exp2")
 
 DOOR = "common/attention.h"
 TENSOR = "common/tensor.h"
@@ -18,6 +22,12 @@ TILES = "chapters/03_blocked_attention/tiles.h"
 SIMD = "chapters/03_blocked_attention/simd.h"
 KERNEL = "chapters/03_blocked_attention/fast_kernel.h"
 REGISTERS = "chapters/03_blocked_attention/register_tiles.h"
+ARGUMENTS = "chapters/04_cuda_tiled/arguments.h"
+LOAD_TILE = "chapters/04_cuda_tiled/load_tile.h"
+TILED_KERNEL = "chapters/04_cuda_tiled/tiled_kernel.h"
+REGISTER_TILED_KERNEL = "chapters/04_cuda_tiled/register_tiled_kernel.h"
+FOLDED_SCALE = "chapters/05_exp2/folded_scale.h"
+EXP2_KERNEL = "chapters/05_exp2/exp2_kernel.h"
 
 
 @dataclass(frozen=True)
@@ -344,6 +354,143 @@ MUTATIONS = [
         "weights_(p.scale && *p.scale != 0.0f ? *p.scale\n"
         "                                                : 1.0f / std::sqrt(static_cast<float>(p.head_dim)))",
         KERNEL,
+    ),
+    # Kernels of the GPU, run by the executor (chapter 4)
+    mutation(
+        "kernel_barrier_after_loading",
+        TILED,
+        "no barrier between the threads that load K and V and those that read them",
+        "        __syncthreads();  // K, V and Q are complete\n",
+        "",
+        TILED_KERNEL,
+    ),
+    mutation(
+        "kernel_barrier_before_loading",
+        REGISTER_TILED,
+        "no barrier between the threads that read K and V and those that load the next",
+        "        __syncthreads();  // nobody reads the last K and V any more (and all have written Q, first)\n",
+        "",
+        REGISTER_TILED_KERNEL,
+    ),
+    mutation(
+        "kernel_warp_barrier",
+        REGISTER_TILED,
+        "no barrier between the lanes that write a row of P and those that read it",
+        "    warp_barrier();  // a row of P is written and read by the same warp\n",
+        "",
+        REGISTER_TILED_KERNEL,
+    ),
+    mutation(
+        "kernel_return_before_barrier",
+        TILED,
+        "threads without a query leave before a barrier",
+        "    float O_regs[CHANNELS] = {};\n",
+        "    if (row >= rows) return;\n    float O_regs[CHANNELS] = {};\n",
+        TILED_KERNEL,
+    ),
+    mutation(
+        "kernel_mask_aligned_top_left",
+        REGISTER_TILED,
+        "causal mask aligned top-left: right only where len_q = len_kv",
+        "const int n = len_kv - len_q + i + 1;",
+        "const int n = i + 1;",
+        ARGUMENTS,
+    ),
+    mutation(
+        "kernel_tail_not_masked",
+        REGISTER_TILED,
+        "tiles without a mask are rounded up: the one on the diagonal or at the end is among them",
+        "a.visible_keys(at.first_q) / BLOCK_N * BLOCK_N;",
+        "(a.visible_keys(at.first_q) + BLOCK_N - 1) / BLOCK_N * BLOCK_N;",
+        REGISTER_TILED_KERNEL,
+    ),
+    mutation(
+        "kernel_tail_read",
+        TILED,
+        "rows after the last are read, though nothing of them is used",
+        "if (row < rows && c < head_dim) piece",
+        "if (c < head_dim) piece",
+        LOAD_TILE,
+    ),
+    mutation(
+        "kernel_tail_written",
+        TILED,
+        "rows after the last are stored",
+        "    if (row >= rows) return;\n",
+        "",
+        TILED_KERNEL,
+    ),
+    mutation(
+        "kernel_l_not_rescaled",
+        TILED,
+        "l keeps its old scale when the maximum moves",
+        "l = l * correction + sum;",
+        "l = l + sum;",
+        TILED_KERNEL,
+    ),
+    # The change of base (chapter 5)
+    mutation(
+        "exp2_lse_in_base_2",
+        FAST_EXP2,
+        "LSE is not taken back to the natural logarithm",
+        "return (m * scale_.scale_log2 + std::log2(l)) * LN_2;",
+        "return m * scale_.scale_log2 + std::log2(l);",
+    ),
+    mutation(
+        "exp2_kernel_lse_in_base_2",
+        EXP2,
+        "LSE is not taken back to the natural logarithm",
+        "(m[i] * scale.scale_log2 + log2f(l[i])) * LN_2",
+        "m[i] * scale.scale_log2 + log2f(l[i])",
+        EXP2_KERNEL,
+    ),
+    mutation(
+        "exp2_sign_forgotten",
+        FAST_EXP2,
+        "the constant is abs(scale) log2 e, and the sign is lost",
+        "(scale < 0.0f ? -1.0f : 0.0f)",
+        "(scale < 0.0f ? 1.0f : 0.0f)",
+        FOLDED_SCALE,
+    ),
+    mutation(
+        "exp2_kernel_sign_in_constant",
+        EXP2,
+        "the sign is in the constant, and the maximum is that of the unscaled scores",
+        "const FoldedScale scale(a.scale);",
+        "FoldedScale scale(a.scale);\n    if (a.scale < 0) scale.sign = 1, scale.scale_log2 *= -1;",
+        EXP2_KERNEL,
+    ),
+    mutation(
+        "exp2_log2_e_twice",
+        FAST_EXP2,
+        "log2 e is multiplied in twice",
+        "(scale < 0.0f ? -scale : scale) * LOG2_E",
+        "(scale < 0.0f ? -scale : scale) * LOG2_E * LOG2_E",
+        FOLDED_SCALE,
+    ),
+    mutation(
+        "exp2_without_log2_e",
+        EXP2,
+        "exp2 in place of exp, and nothing else",
+        "(scale < 0.0f ? -scale : scale) * LOG2_E",
+        "(scale < 0.0f ? -scale : scale)",
+        FOLDED_SCALE,
+    ),
+    mutation(
+        "exp2_zero_constant",
+        FAST_EXP2,
+        "scale 0 makes the constant 0, and 0 times a masked minus infinity is NaN",
+        "scale_log2(scale == 0.0f ? 1.0f :",
+        "scale_log2(scale == 0.0f ? 0.0f :",
+        FOLDED_SCALE,
+    ),
+    mutation(
+        "exp2_infinity_minus_infinity",
+        EXP2,
+        "nothing above minus infinity so far, and exp2(-inf - (-inf)) is NaN",
+        "const float base = m_new == minus_infinity() ? 0.0f : m_new;",
+        "const float base = m_new;",
+        EXP2_KERNEL,
     ),
     # Heads, strides, offsets
     *everywhere(
