@@ -77,7 +77,7 @@ for part in "${parts[@]}"; do
             fi
             ;;
         cpu)
-            run "$bin/ch06_benchmark" --device cpu --parts timing --shapes causal,bf16 --lengths 512,1k,2k,4k \
+            run "$bin/ch06_benchmark" --device cpu --parts timing --shapes causal,bf16 --lengths 512,1k,2k \
                 --json "$folder/benchmark_cpu.json"
             if has_torch; then
                 run "$python" -B scripts/peers.py --device cpu --like "$folder/benchmark_cpu.json" \

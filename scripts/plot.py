@@ -18,8 +18,9 @@ import re
 import sys
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 760, 430
-LEFT, RIGHT, TOP, BOTTOM = 66, 180, 44, 52  # margins; names of lines stand in the right one
+PLOT_WIDTH, HEIGHT = 540, 430
+TOP, BOTTOM = 44, 52  # margins; the left one has the ticks' labels, the right one the lines' names
+CHARACTER = 6.6  # the width of one, at most, on average
 COLOURS = ["#2f7ed8", "#d9730d", "#1a9c72", "#c2447d", "#8a63d2", "#a08a00", "#c0392b", "#5f7d95"]
 MARKERS = ["circle", "square", "diamond", "triangle"]
 LABEL_HEIGHT = 15
@@ -123,9 +124,13 @@ def draw(series, quantity, title):
     numbers = [v for _, _, values, _ in series for v in values.values()]
     ticks = logarithmic_ticks(min(numbers), max(numbers), base) if logarithmic else linear_ticks(max(numbers))
     bottom, top = HEIGHT - BOTTOM, TOP + 10
+    labels = [", ".join([name, *sorted(set(missing.values()))]) for name, _, _, missing in series]
+    left = 16 + CHARACTER * max(len(label_of(tick)) for tick in ticks)
+    right = left + PLOT_WIDTH  # where the plot ends
+    width = math.ceil(right + 20 + CHARACTER * max(map(len, labels)))
     def x_of(t):
         low, high = math.log2(lengths[0]), math.log2(lengths[-1])
-        return LEFT + 14 + (WIDTH - LEFT - RIGHT - 28) * ((math.log2(t) - low) / (high - low) if high > low else 0.5)
+        return left + 14 + (PLOT_WIDTH - 28) * ((math.log2(t) - low) / (high - low) if high > low else 0.5)
     def y_of(v):
         low, high = (math.log(ticks[0]), math.log(ticks[-1])) if logarithmic else (ticks[0], ticks[-1])
         return bottom - (bottom - top) * (((math.log(v) if logarithmic else v) - low) / (high - low or 1))
@@ -134,19 +139,19 @@ def draw(series, quantity, title):
         [f"T={t} {label_of(v)}" for t, v in sorted(values.items())] +
         [f"T={t} {why}" for t, why in sorted(missing.items())])
         for name, _, values, missing in series)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" class="p" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" class="p" viewBox="0 0 {width} {HEIGHT}" role="img">',
            f"<title>{escape(title)}</title><desc>{escape(described)}</desc><style>{STYLE}</style>",
-           f'<text class="h" x="{LEFT}" y="22">{escape(title)}</text>']
+           f'<text class="h" x="{left:.1f}" y="22">{escape(title)}</text>']
     for tick in ticks:
         y = f"{y_of(tick):.1f}"
-        out.append(f'<line class="g" x1="{LEFT}" y1="{y}" x2="{WIDTH - RIGHT}" y2="{y}"/>'
-                   f'<text x="{LEFT - 8}" y="{float(y) + 4:.1f}" text-anchor="end" font-size="11.5">'
+        out.append(f'<line class="g" x1="{left:.1f}" y1="{y}" x2="{right:.1f}" y2="{y}"/>'
+                   f'<text x="{left - 8:.1f}" y="{float(y) + 4:.1f}" text-anchor="end" font-size="11.5">'
                    f"{label_of(tick)}</text>")
-    out.append(f'<line class="a" x1="{LEFT}" y1="{bottom}" x2="{WIDTH - RIGHT}" y2="{bottom}"/>')
+    out.append(f'<line class="a" x1="{left:.1f}" y1="{bottom}" x2="{right:.1f}" y2="{bottom}"/>')
     for t in lengths:
         out.append(f'<line class="a" x1="{x_of(t):.1f}" y1="{bottom}" x2="{x_of(t):.1f}" y2="{bottom + 5}"/>'
                    f'<text x="{x_of(t):.1f}" y="{bottom + 20}" text-anchor="middle">{t}</text>')
-    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 12}" text-anchor="middle">'
+    out.append(f'<text x="{(left + right) / 2:.1f}" y="{HEIGHT - 12}" text-anchor="middle">'
                f"tokens T, and {escape(axis_name)}</text>")
 
     ends, stacked = [], {t: 0 for t in lengths}  # marks at the top edge, one below the other
@@ -165,12 +170,11 @@ def draw(series, quantity, title):
         out += [marker(mark, x, y, colour) for mark, x, y in marks]
         ends.append(marks[-1][1:] if marks else points[-1])
     placed = spread([y for _, y in ends], TOP, bottom)
-    for i, ((name, _, _, missing), (x, y), at) in enumerate(zip(series, ends, placed)):
+    for i, (label, (x, y), at) in enumerate(zip(labels, ends, placed)):
         colour = COLOURS[i % len(COLOURS)]
-        text = escape(", ".join([name, *sorted(set(missing.values()))]))
-        out.append(f'<line x1="{x + 6:.1f}" y1="{y:.1f}" x2="{WIDTH - RIGHT + 8}" y2="{at:.1f}" stroke="{colour}" '
-                   f'opacity=".5"/><text x="{WIDTH - RIGHT + 12}" y="{at + 4:.1f}" font-size="11.5" '
-                   f'style="fill:{colour}">{text}</text>')
+        out.append(f'<line x1="{x + 6:.1f}" y1="{y:.1f}" x2="{right + 8:.1f}" y2="{at:.1f}" stroke="{colour}" '
+                   f'opacity=".5"/><text x="{right + 12:.1f}" y="{at + 4:.1f}" font-size="11.5" '
+                   f'style="fill:{colour}">{escape(label)}</text>')
     out.append("</svg>")
     return "\n".join(out) + "\n"
 

@@ -5,7 +5,7 @@
     cpu_rates                            GFLOP/s, implementations against T and threads, fastest runs
     accuracy                             error against fp64, implementations against T
     crossover                            from which T each fused implementation is faster than the naive one
-    block_sizes                          every size that was tried
+    block_sizes                          every size that was tried, at the lengths at which it was
     timing_methods                       what several ways of timing give
     checks                               goals and what was measured
     context                              one line: the machine, the versions, the seed, the date
@@ -116,10 +116,18 @@ def view(name, words, documents):
                         [[f"`{c['implementation']}`", f"`{c['naive']}`", c["verdict"]]
                          for c in extras(documents, "crossover")], left=3)
     if name == "block_sizes":
-        rows = [[f"`{s['family']}`", f"{s['block_q']}×{s['block_kv']}", seconds(s["median_ms"] * 1e-3),
-                 three_digits(s["tflops"]), s["resources"], "default" if s["default"] else ""]
-                for s in extras(documents, "block_sizes")]
-        return markdown(["kernel", "tile", "median", "TFLOP/s", "what it takes", ""], rows)
+        sizes = {}
+        for s in extras(documents, "block_sizes"):
+            sizes.setdefault((s["family"], s["block_q"], s["block_kv"]), {})[s["len_q"]] = s
+        lengths = sorted({length for by_length in sizes.values() for length in by_length})
+        rows = []
+        for (family, block_q, block_kv), by_length in sizes.items():
+            some = next(iter(by_length.values()))
+            rows.append([f"`{family}`", f"{block_q}×{block_kv}" + (", default" if some["default"] else ""),
+                         some["resources"], *(f"{seconds(by_length[t]['median_ms'] * 1e-3)}, "
+                                              f"{three_digits(by_length[t]['tflops'])}" for t in lengths)])
+        return markdown(["kernel", "tile", "what it takes", *(f"T = {t}: median, TFLOP/s" for t in lengths)], rows,
+                        left=3)
     if name == "timing_methods":
         items = extras(documents, "timing_methods")
         lengths = sorted({item["len_q"] for item in items})

@@ -14,7 +14,7 @@ import unittest
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 ON_GPU = "gpu" in sys.argv[2:]
 QUICK = ["--device", "cpu", "--parts", "timing", "--repetitions", "2", "--lengths", "64,256", "--heads", "2",
-         "--implementations", "^cpu_(naive|fast)$", "--benchmark_min_time=0.001"]
+         "--implementations", "^cpu_(naive|fast)$", "--benchmark_min_time=0.001s"]
 TIMED_KEYS = ["implementation", "device", "batch", "heads_q", "heads_kv", "len_q", "len_kv", "head_dim", "dtype",
               "causal", "direction", "status", "reason", "median_ms", "min_ms", "runs", "tflops", "bound_share",
               "scratch_bytes", "peak_bytes", "predicted_ms", "max_error"]
@@ -84,12 +84,14 @@ class Benchmark(FromOutside):
 
     def test_google_benchmarks_flags(self):
         document, shown = self.results(*QUICK, "--benchmark_filter=fast.*T64/", "--benchmark_format=console",
-                                       "--benchmark_out=google.json", "--benchmark_repetitions=3")
+                                       "--benchmark_out=google.json", "--benchmark_repetitions=3",
+                                       "--benchmark_min_time=0.002")
         self.assertEqual([r["name"] for r in document["rows"]],
                          ["cpu_fast/B1/H2/T64/d64/fp32/causal/warm/manual_time"])
         self.assertEqual(document["rows"][0]["runs"], 3)
         self.assertIn("FLOP/s", shown)
         google = json.loads((self.folder / "google.json").read_text(encoding="utf-8"))
+        self.assertEqual(google["context"]["executable"], "ch06_benchmark")
         repetitions = [b for b in google["benchmarks"] if b["run_type"] == "iteration"]
         self.assertEqual(len(repetitions), 3)
         for b in repetitions:  # its rate is the formula over its time, in microseconds
@@ -126,7 +128,7 @@ class Benchmark(FromOutside):
 
 @unittest.skipUnless(ON_GPU, "for a GPU")
 class BenchmarkOnGpu(FromOutside):
-    QUICK = ["--device", "cuda", "--parts", "timing", "--repetitions", "2", "--benchmark_min_time=0.001"]
+    QUICK = ["--device", "cuda", "--parts", "timing", "--repetitions", "2", "--benchmark_min_time=0.001s"]
 
     def test_every_row_is_timed_by_events(self):
         run = self.run_program("--device", "cuda", "--shapes", "all", "--benchmark_list_tests")

@@ -155,6 +155,16 @@ TEST_CASE("the crossover is interpolated in logarithms") {
     CHECK_FALSE(crossover({}));
 }
 
+TEST_CASE("what the crossover comes to in words") {
+    CHECK(verdict({{64, 1, 2}, {256, 4, 2}}) == "faster from T = 128 on");
+    CHECK(verdict({{64, 4, 2}, {256, 4, 2}}) == "faster at every length from 64 to 256");
+    CHECK(verdict({{64, 1, 2}, {256, 1, 2}}) == "not faster at any length from 64 to 256");
+    CHECK(verdict({{64, 2, 1}, {256, 2, 4}}) ==
+          "faster at first, slower from T = 128 on, up to 256");
+    CHECK(verdict({{16, 1, 2}, {64, 2, 1}, {256, 2, 4}}) == "slower from T = 128 on, up to 256");
+    CHECK(verdict({}) == "nothing was timed");
+}
+
 TEST_CASE("how full tiles are") {
     AttentionProblem p{.len_q = 128, .len_kv = 128, .head_dim = 8};
     CHECK(tile_fill(p, 64, 64) == 1);

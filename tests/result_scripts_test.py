@@ -30,6 +30,8 @@ OURS = {"context": {"program": "ch06_benchmark", "machine": "M", "seed": 1, "dat
                  {"implementation": "naive", "len_q": 65, "quantity": "error", "status": "ok", "max_error": 1e-3,
                   "rms_error": 1e-4}],
         "checks": [{"name": "c", "goal": "<= 1", "measured": "0.5", "pass": True}],
+        "block_sizes": [{"family": "f", "block_q": 64, "block_kv": 32, "len_q": n, "median_ms": ms, "tflops": 1 / ms,
+                         "resources": "2 of it", "default": True} for n, ms in [(512, 0.5), (4096, 8.0)]],
         "crossover": [{"implementation": "fused", "naive": "naive", "verdict": "faster from T = 100 on"}]}
 PEERS = {"context": {"program": "scripts/peers.py", "machine": "M", "seed": 1, "date": "2026-01-02T03:04:05Z"},
          "rows": [row("torch<1>", 512, 0.5), row("torch<1>", 1024, 0.0123456)], "checks": []}
@@ -116,11 +118,12 @@ class Tables(InFolder):
         self.assertIn("| `naive` | 1.0e-03 (1.0e-04) |", self.table("accuracy"))
         self.assertIn("| `fused` | `naive` | faster from T = 100 on |", self.table("crossover"))
         self.assertIn("| c | <= 1 | 0.5 | pass |", self.table("checks"))
+        self.assertIn("| `f` | 64×32, default | 2 of it | 500 µs, 2.00 | 8.00 ms, 0.125 |", self.table("block_sizes"))
         self.assertEqual(self.table("context"), "M, random inputs, seed 1, 2026-01-02")
 
     def test_faults_are_named(self):
         for part, words in [("time full cold", "no rows of set full"), ("time", "needs a set"),
-                            ("block_sizes", 'no "block_sizes"')]:
+                            ("timing_methods", 'no "timing_methods"')]:
             with self.subTest(part=part), self.assertRaisesRegex(ValueError, words):
                 self.table(part)
         with self.assertRaisesRegex(ValueError, "no file none.json"):

@@ -128,6 +128,20 @@ bool has_flag(const std::vector<std::string>& flags, const std::string& name) {
         flags, [&](const std::string& f) { return f == name || f.starts_with(name + "="); });
 }
 
+constexpr std::string_view MIN_TIME = "--benchmark_min_time=";
+
+/// A least time as the library's version wants it: "0.01" before version 1.8, which brought
+/// SkipWithMessage(), and "0.01s" since.
+template <class State>
+std::string min_time_flag(std::string_view seconds) {
+    if (seconds.ends_with('s')) seconds.remove_suffix(1);
+    const bool since_1_8 = requires(State & state) {
+        state.SkipWithMessage("");
+    };
+    return fmt::format("{}{}{}", MIN_TIME, seconds,
+                       since_1_8 && !seconds.ends_with('x') ? "s" : "");
+}
+
 bool switched_on(const std::vector<std::string>& flags, const std::string& name) {
     return std::ranges::any_of(flags, [&](const std::string& f) {
         return f == name || f == name + "=true" || f == name + "=1";
@@ -221,11 +235,14 @@ BenchmarkRun::BenchmarkRun(std::vector<std::string> flags, int repetitions) {
     filters_ = has_flag(flags, "--benchmark_filter");
     shows_own_table_ = has_flag(flags, "--benchmark_format");
     // Enough for a stable mean of short kernels; a long one runs once in each repetition.
-    if (!has_flag(flags, "--benchmark_min_time")) flags.push_back("--benchmark_min_time=0.01");
+    if (!has_flag(flags, "--benchmark_min_time")) flags.push_back(std::string(MIN_TIME) + "0.01");
+    for (std::string& flag : flags)
+        if (flag.starts_with(MIN_TIME))
+            flag = min_time_flag<benchmark::State>(flag.substr(MIN_TIME.size()));
     if (!has_flag(flags, "--benchmark_repetitions"))
         flags.push_back(fmt::format("--benchmark_repetitions={}", repetitions));
 
-    std::string name = "ch06_benchmark";
+    static std::string name = "ch06_benchmark";  // Google Benchmark keeps the pointer
     std::vector<char*> arguments{name.data()};
     for (std::string& flag : flags) arguments.push_back(flag.data());
     int count = static_cast<int>(arguments.size());

@@ -28,9 +28,11 @@ struct Family {
 /// The families there are for a device.
 std::vector<Family> block_size_families(Device device);
 
-/// Times all candidates of all families on one problem, prints them with what explains the times,
-/// and checks that the default is close to the best.
-void show_block_sizes(Program& program, const AttentionProblem& problem, Device device,
+/// Times all candidates of all families at some lengths, prints them with what explains the times,
+/// and checks that the default is close to the best at the last length.
+/// @param problem all but the lengths
+void show_block_sizes(Program& program, const AttentionProblem& problem,
+                      const std::vector<std::int64_t>& lengths, Device device,
                       const CaseOptions& options);
 
 #ifdef FA_CUDA_ENABLED

@@ -105,14 +105,6 @@ void print_reasons(const Grid& grid) {
     fmt::print("{}", table.str());
 }
 
-std::string verdict(const std::vector<Pair>& pairs) {
-    if (pairs.empty()) return "nothing was timed";
-    if (const auto at = crossover(pairs)) return fmt::format("faster from T = {:.0f} on", *at);
-    return pairs.back().fused < pairs.back().naive
-               ? fmt::format("faster at every length from {} on", pairs.front().length)
-               : fmt::format("not faster up to T = {}", pairs.back().length);
-}
-
 }  // namespace
 
 // [crossover]
@@ -130,6 +122,23 @@ std::optional<double> crossover(const std::vector<Pair>& pairs) {
     return std::nullopt;
 }
 // [crossover]
+
+std::string verdict(const std::vector<Pair>& pairs) {
+    if (pairs.empty()) return "nothing was timed";
+    const std::int64_t first = pairs.front().length, last = pairs.back().length;
+    if (const auto at = crossover(pairs)) return fmt::format("faster from T = {:.0f} on", *at);
+    if (pairs.back().fused < pairs.back().naive)
+        return fmt::format("faster at every length from {} to {}", first, last);
+    std::vector<Pair> exchanged = pairs;
+    for (Pair& pair : exchanged) std::swap(pair.naive, pair.fused);
+    const auto at = crossover(exchanged);
+    if (!at) return fmt::format("not faster at any length from {} to {}", first, last);
+    const bool faster_below = std::ranges::all_of(pairs, [&](const Pair& pair) {
+        return static_cast<double>(pair.length) > *at || pair.fused <= pair.naive;
+    });
+    return fmt::format("{}slower from T = {:.0f} on, up to {}",
+                       faster_below ? "faster at first, " : "", *at, last);
+}
 
 double tile_fill(const AttentionProblem& p, std::int64_t block_q, std::int64_t block_kv) {
     double computed = 0, visible = 0;

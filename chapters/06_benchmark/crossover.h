@@ -3,6 +3,7 @@
 /// The length from which a fused kernel beats the naive way.
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "chapters/06_benchmark/timed_case.h"
@@ -22,6 +23,10 @@ struct Pair {
 /// @param pairs by rising length
 /// @return nothing if the fused way is slower at the longest length, or faster at all
 std::optional<double> crossover(const std::vector<Pair>& pairs);
+
+/// What that comes to in words: from where on the fused way is faster or slower, and up to where it
+/// was tried.
+std::string verdict(const std::vector<Pair>& pairs);
 
 /// The share of a causal or full problem's computed scores that count, if tiles of these sizes are
 /// computed whole and those without a visible score are skipped. 1 if there are none.

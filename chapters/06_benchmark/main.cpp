@@ -249,15 +249,16 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
     }
     if (wants("crossover") && !fused.empty()) {
         const std::string standard =
-            gpu ? "16,32,64,128,256,512,1024,2048" : "4,8,16,32,64,128,256";
+            gpu ? "16,32,64,128,256,512,1k,2k,4k,8k,16k" : "4,8,16,32,64,128,256";
         const std::string& text = f.crossover_lengths.empty() ? standard : f.crossover_lengths;
         show_crossover(program, shape, sorted_lengths("--crossover-lengths", text), naive, fused,
                        options);
     }
     if (wants("blocks")) {
-        AttentionProblem problem = shape;
-        problem.len_q = problem.len_kv = gpu ? 4096 : 1024;
-        show_block_sizes(program, problem, device, options);
+        show_block_sizes(
+            program, shape,
+            gpu ? std::vector<std::int64_t>{512, 4096} : std::vector<std::int64_t>{1024}, device,
+            options);
     }
     if (wants("methods") && !fused.empty())
         show_timing_methods(
