@@ -49,8 +49,9 @@ class BankCounter {
     };
 
     /// The hardware serves 128 bytes a clock: 8-byte accesses in two half warps, 16-byte accesses
-    /// in four quarter warps. Two of these that follow one another are served as one if their lanes
-    /// go in pairs that want the same. scripts/gpu_counters.py compares with an H200.
+    /// in four quarter warps. If all lanes go in pairs that want the same, two of these are served
+    /// as one. Measured on an H200, pattern by pattern; scripts/gpu_counters.py compares whole
+    /// kernels.
     void instruction(std::size_t warp, std::size_t n) {
         const std::size_t first = warp * WARP_SIZE;
         std::uint32_t size = 4;
@@ -58,23 +59,16 @@ class BankCounter {
             if (const auto& list = accesses_[first + lane]; n < list.size())
                 size = std::max(size, list[n].size);
         ++instructions_;
-        const unsigned lanes = WARP_SIZE / (size / 4);  // that are served at once, if dense
-        if (size == 4) return group(first, lanes, n);
-        for (unsigned lane = 0; lane < WARP_SIZE; lane += 2 * lanes) {
-            if (in_pairs(first + lane, 2 * lanes, n)) {
-                group(first + lane, 2 * lanes, n);
-            } else {
-                group(first + lane, lanes, n);
-                group(first + lane + lanes, lanes, n);
-            }
-        }
+        unsigned lanes = WARP_SIZE / (size / 4);  // that are served at once
+        if (size > 4 && in_pairs(first, n)) lanes *= 2;
+        for (unsigned lane = 0; lane < WARP_SIZE; lane += lanes) group(first + lane, lanes, n);
     }
 
-    /// Whether each of some lanes makes the same access as its neighbour, or each the same as the
-    /// lane after its neighbour. A lane without an access agrees with any.
-    bool in_pairs(std::size_t first, unsigned lanes, std::size_t n) const {
+    /// Whether each lane makes the same access as its neighbour, or each the same as the lane after
+    /// its neighbour. A lane without an access agrees with any.
+    bool in_pairs(std::size_t first, std::size_t n) const {
         const auto all_agree_with = [&](std::size_t distance) {
-            for (std::size_t i = 0; i < lanes; ++i) {
+            for (std::size_t i = 0; i < WARP_SIZE; ++i) {
                 const auto &a = accesses_[first + i], &b = accesses_[first + (i ^ distance)];
                 if (n < a.size() && n < b.size() && a[n].offset != b[n].offset) return false;
             }
