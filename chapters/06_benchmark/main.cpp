@@ -85,10 +85,13 @@ std::vector<std::string> chosen_parts(const std::string& text) {
     return chosen;
 }
 
-/// Lengths from 1 on, rising, each once. @throws UsageError
-std::vector<std::int64_t> sorted_lengths(const std::string& flag, const std::string& text) {
+/// Lengths from 1 on, rising, each once; those of `standard` if there is no text.
+/// @throws UsageError
+std::vector<std::int64_t> sorted_lengths(const std::string& flag, const std::string& text,
+                                         const std::string& standard = "") {
     constexpr std::int64_t LONGEST = 1 << 24;
-    std::vector<std::int64_t> lengths = parse_lengths(flag, text, 1, LONGEST);
+    std::vector<std::int64_t> lengths =
+        parse_lengths(flag, text.empty() ? standard : text, 1, LONGEST);
     std::ranges::sort(lengths);
     lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
     return lengths;
@@ -215,6 +218,11 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
     };
 
     const std::vector<ShapeSet> sets = sets_of(f, device);
+    const std::vector<std::int64_t> accuracy_lengths = sorted_lengths(
+        "--accuracy-lengths", f.accuracy_lengths, gpu ? "512,1000,1024,2048" : "128,250,256,512");
+    const std::vector<std::int64_t> crossover_lengths =
+        sorted_lengths("--crossover-lengths", f.crossover_lengths,
+                       gpu ? "16,32,64,128,256,512,1k,2k,4k,8k,16k" : "4,8,16,32,64,128,256");
     const auto implementations = implementations_of(f.implementations, device);
     const CaseOptions options{.seed = program.seed,
                               .threads = f.threads,
@@ -242,18 +250,11 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
         problem.batch = gpu ? 2 : 1;
         if (f.dtype.empty()) problem.dtype = DType::bf16;
         if (f.batch > 0) problem.batch = f.batch;
-        const std::string standard = gpu ? "512,1000,1024,2048" : "128,250,256,512";
-        const std::string& text = f.accuracy_lengths.empty() ? standard : f.accuracy_lengths;
-        show_accuracy(program, problem, sorted_lengths("--accuracy-lengths", text),
+        show_accuracy(program, problem, accuracy_lengths,
                       judged_for_accuracy(f.implementations, device));
     }
-    if (wants("crossover") && !fused.empty()) {
-        const std::string standard =
-            gpu ? "16,32,64,128,256,512,1k,2k,4k,8k,16k" : "4,8,16,32,64,128,256";
-        const std::string& text = f.crossover_lengths.empty() ? standard : f.crossover_lengths;
-        show_crossover(program, shape, sorted_lengths("--crossover-lengths", text), naive, fused,
-                       options);
-    }
+    if (wants("crossover") && !fused.empty())
+        show_crossover(program, shape, crossover_lengths, naive, fused, options);
     if (wants("blocks")) {
         show_block_sizes(
             program, shape,
