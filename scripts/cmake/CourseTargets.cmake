@@ -56,3 +56,32 @@ function(fa_program name)
     # Every program is run by the tests with its defaults and with wrong flags (tests/programs_test.py).
     set_property(GLOBAL APPEND PROPERTY FA_PROGRAMS ${name})
 endfunction()
+
+# fa_exercise(NAME LIBS...): exercises/NAME.h, which readers fill in, and exercises/NAME_solution.h, each with the
+# check exercises/NAME_check.cpp, as exercise_02_NAME and solution_02_NAME. Built when asked for, by
+# scripts/exercise.sh, or run by `ctest -C Exercise -L exercise` once built: an exercise fails until it is solved, and
+# a plain run of the tests should not.
+function(fa_exercise name)
+    get_filename_component(chapter ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+    string(SUBSTRING ${chapter} 0 2 number)
+    foreach(kind exercise solution)
+        set(suffix)
+        if(kind STREQUAL "solution")
+            set(suffix "_solution")
+        endif()
+        set(target ${kind}_${number}_${name})
+        add_executable(${target} EXCLUDE_FROM_ALL exercises/${name}_check.cpp)
+        target_compile_definitions(${target} PRIVATE
+            FA_EXERCISE="chapters/${chapter}/exercises/${name}${suffix}.h")
+        target_link_libraries(${target} PRIVATE fa_options fa_common fmt::fmt ${ARGN})
+        set_target_properties(${target} PROPERTIES
+            RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/exercises)
+        if(NOT TARGET ${kind}s)
+            add_custom_target(${kind}s)
+        endif()
+        add_dependencies(${kind}s ${target})
+    endforeach()
+    add_test(NAME exercise_${number}_${name} CONFIGURATIONS Exercise
+             COMMAND ${PROJECT_BINARY_DIR}/exercises/exercise_${number}_${name})
+    set_tests_properties(exercise_${number}_${name} PROPERTIES LABELS exercise TIMEOUT 60)
+endfunction()
