@@ -188,8 +188,9 @@ class Frame(Browser):
             self.assertEqual(broken, [], page)
             self.shot("desktop_" + page.removesuffix(".html"))
 
-    def test_copy_buttons(self):
-        self.open("02_online_softmax.html")
+    def copied(self, page):
+        """What the first copy button of a page copies."""
+        self.open(page)
         button = self.one("div.code .copy")
         self.driver.execute_script("""window.copied = null;
             navigator.clipboard && (navigator.clipboard.writeText = async (text) => { window.copied = text; });
@@ -197,8 +198,14 @@ class Frame(Browser):
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
         button.send_keys(Keys.ENTER)
         self.wait(lambda: button.text == "Copied", "Copied")
-        shown = self.driver.execute_script("return document.querySelector('div.code pre').textContent")
-        self.assertEqual(self.driver.execute_script("return window.copied"), shown)
+        return self.driver.execute_script("return window.copied")
+
+    def test_copy_buttons(self):
+        text = self.copied("02_online_softmax.html")
+        self.assertEqual(text, self.driver.execute_script("return document.querySelector('div.code pre').textContent"))
+        self.assertIn("float update(SoftmaxState& state", text)
+        header = (ROOT / "common/attention.h").read_text(encoding="utf-8")
+        self.assertEqual(self.copied("source/common/attention.h.html"), header.rstrip("\n"))
 
     def test_print_shows_the_still_pictures(self):
         self.open("02_online_softmax.html")

@@ -42,8 +42,11 @@
       element.classList.add("wide");
 
   // Copy buttons
-  const code = (block) => Array.from(block.querySelectorAll(".line")).map((line) => line.textContent).join("\n") ||
-                          block.textContent;
+  const code = (block) => {  // without the numbers of a listing's lines
+    const lines = Array.from(block.querySelectorAll(".line"), (line) =>
+      Array.from(line.childNodes).filter((part) => part.className !== "n").map((part) => part.textContent).join(""));
+    return lines.length ? lines.join("\n") : block.textContent;
+  };
   const copy = async (text) => {
     if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
     const area = document.createElement("textarea");  // pages read from disk have no clipboard object
