@@ -21,6 +21,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "scripts" / "site")]
+from widgets import RESULTS, write_data  # noqa: E402
+
 DATA = ROOT / "docs" / "site" / "data"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
@@ -327,41 +330,93 @@ class Widgets(Browser):
         about = self.text(".widget .about")
         self.assertIn(f"{launch['threads']} threads", about)
         self.near(in_bytes(re.search(r"takes ([\d.]+ \w+)", about).group(1)), launch["shared_bytes"], 3)
+        traffic = next(entry for entry in recorded("kernel")["traffic"] if entry["kernel"] == "tiled")
+        counted = re.search(r"counted ([\d.]+ \w+) read and ([\d.]+ \w+) written", about)
+        self.near(in_bytes(counted.group(1)), traffic["read_bytes"], 3)
+        self.near(in_bytes(counted.group(2)), traffic["written_bytes"], 3)
 
-    def test_explorer(self):
-        pages = [page for page in self.course_pages() if 'data-widget="explorer"' in (SITE / page).read_text(encoding="utf-8")]
-        if not (SITE / "site/data/explorer.js").exists():
-            self.skipTest("no results are recorded yet")
+    def explore(self, page, folder):
+        """Compares every number that the explorer shows with the results in `folder`/docs/results."""
         rows = {}
-        for path in sorted((ROOT / "docs/results").glob("*/*.json")):
-            for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-                if row.get("set") and row.get("cache") and "small_card" not in path.name:
-                    rows[(row["device"], row["set"], row["cache"], row["implementation"], row["len_q"])] = row
-        self.open(pages[0])
-        selects = {e.get_attribute("aria-label"): Select(e) for e in self.all(".widget select")}
-        device = "cuda" if any(key[0] == "cuda" for key in rows) else "cpu"
-        checked = 0
-        for shapes in [option.get_attribute("value") for option in selects["Shapes"].options][:3]:
-            selects["Shapes"].select_by_value(shapes)
-            for cache in [option.get_attribute("value") for option in selects["Cache"].options]:
-                selects["Cache"].select_by_value(cache)
-                for cell in self.all(".widget tbody td[data-t]"):
-                    if not cell.text:
-                        continue
-                    name = cell.find_element(By.XPATH, "..").get_attribute("data-name")
-                    row = rows[(device, shapes, cache, name, int(cell.get_attribute("data-t")))]
-                    if row["status"] != "ok":
-                        self.assertEqual(cell.text, row["status"].replace("_", " "))
-                    else:
-                        unit = {"s": 1e3, "ms": 1, "µs": 1e-3, "ns": 1e-6}[cell.text.split()[-1]]
-                        self.near(number(cell.text) * unit, row["median_ms"], 3)
-                    checked += 1
-        self.assertGreater(checked, 5)
-        missing = len(self.all(".widget svg .missing"))
-        self.assertEqual(missing, sum(bool(re.search("out of memory|unsupported", c.text)) for c in self.all(".widget tbody td[data-t]")))
+        for path in sorted((folder / "docs/results").glob("*/*.json")):
+            document = json.loads(path.read_text(encoding="utf-8"))
+            for row in document["rows"] if path.name in RESULTS else []:
+                if row.get("set") and row.get("cache"):
+                    machine = document["context"].get("gpu") if row["device"] == "cuda" else document["context"]["machine"]
+                    rows[(machine, "small_card" in path.name, row["set"], row["cache"], row["implementation"], row["len_q"])] = row
+        self.driver.get(page.as_uri())
+        select = lambda label: Select(self.one(f".widget select[aria-label='{label}']"))
+        values = lambda label: [option.get_attribute("value") for option in select(label).options]
+        units = {"s": 1e3, "ms": 1, "µs": 1e-3, "ns": 1e-6}
+        seen = set()
+        for machine in values("Machine"):
+            select("Machine").select_by_value(machine)
+            name, _, small = select("Machine").first_selected_option.text.partition(", with")
+            for shapes in values("Shapes"):
+                select("Shapes").select_by_value(shapes)
+                for cache in values("Cache"):
+                    select("Cache").select_by_value(cache)
+                    for quantity in ("rate", "memory", "time"):
+                        select("Show").select_by_value(quantity)
+                        shown = self.driver.execute_script("""return Array.from(document.querySelectorAll('.widget tbody td[data-t]'))
+                            .map(c => [c.parentElement.dataset.name, +c.dataset.t, c.textContent])""")
+                        for implementation, length, text in shown:
+                            key = (name, bool(small), shapes, cache, implementation, length)
+                            row = rows.get(key)
+                            if row is None:
+                                self.assertEqual(text, "", key)
+                                continue
+                            seen.add(key)
+                            if row["status"] != "ok":
+                                self.assertEqual(text, row["status"].replace("_", " "), key)
+                            elif quantity == "time":
+                                self.near(number(text) * units[text.split()[-1]], row["median_ms"], 3)
+                            elif quantity == "rate":
+                                self.near(number(text), row["tflops"], 3)
+                            elif row.get("peak_bytes") is not None:
+                                self.near(in_bytes(text), row["peak_bytes"], 3)
+                    missing = len(self.all(".widget svg .missing"))
+                    self.assertEqual(missing, sum(bool(re.search("out of memory|unsupported", text)) for _, _, text in shown))
+        self.assertEqual(seen, set(rows))
         boxes = self.all(".widget .names input")
         boxes[0].send_keys(Keys.SPACE)
         self.assertEqual(len(self.all(".widget tbody tr")), len(boxes) - 1)
+
+    def test_explorer(self):
+        if not (SITE / "site/data/explorer.js").exists():
+            self.skipTest("no results of chapter 6 are recorded yet")
+        self.explore(SITE / "06_benchmark.html", ROOT)
+
+    def test_explorer_on_made_up_results(self):
+        """Whatever is recorded: both devices, peers, a small card, and rows without a time."""
+        row = {"device": "cuda", "set": "causal", "cache": "cold", "batch": 4, "heads_q": 12, "heads_kv": 12, "head_dim": 64,
+               "dtype": "bf16", "causal": True, "status": "ok", "bound_share": 0.5}
+        timed = lambda name, length, ms, **more: {**row, "implementation": name, "len_q": length, "len_kv": length, "median_ms": ms,
+                                                  "tflops": 12.3 / ms, "peak_bytes": length * 1000, **more}
+        lacking = lambda name, length, status: {**row, "implementation": name, "len_q": length, "len_kv": length, "status": status,
+                                                "median_ms": None, "tflops": None, "peak_bytes": None}
+        gpu = {"program": "ch06_benchmark", "machine": "A processor", "gpu": "A card", "seed": 1, "date": "2026-01-01", "commit": "0"}
+        files = {
+            "benchmark.json": (gpu, [timed("naive", 1024, 0.25), timed("fused", 1024, 0.0123), timed("fused", 4096, 1.5),
+                                     lacking("naive", 4096, "out_of_memory"), lacking("odd", 1024, "unsupported"),
+                                     timed("fused", 512, 0.01, set="short", cache="warm", bound_share=None)]),
+            "small_card.json": (gpu, [timed("fused", 1024, 0.0124), lacking("naive", 1024, "out_of_memory")]),
+            "peers.json": ({**gpu, "program": "scripts/peers.py"}, [timed("peer", 1024, 0.011), timed("peer", 4096, 1.25)]),
+            "benchmark_cpu.json": ({**gpu, "gpu": None}, [timed("naive", 1024, 2345.6, device="cpu", cache="warm")]),
+        }
+        with tempfile.TemporaryDirectory() as holder:
+            folder = pathlib.Path(holder)
+            results = folder / "docs/results/card"
+            results.mkdir(parents=True)
+            for name, (context, rows) in files.items():
+                (results / name).write_text(json.dumps({"context": context, "rows": rows, "checks": []}), encoding="utf-8")
+            self.assertTrue(write_data("explorer", folder, folder))
+            scripts = [(SITE / "site/widgets" / f"{name}.js").as_uri() for name in ("frame", "explorer")]
+            page = folder / "page.html"
+            page.write_text('<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><figure class="widget" data-widget="explorer"></figure>'
+                            '<script src="site/data/explorer.js"></script>' + "".join(f'<script src="{s}"></script>' for s in scripts),
+                            encoding="utf-8")
+            self.explore(page, folder)
 
     def test_widgets_fit_a_phone_and_the_dark(self):
         self.resize(PHONE)

@@ -116,7 +116,7 @@
         if (!points) { score = 0; break; }
         score += points;
       }
-      if (score) hits.push({entry, score: score - (entry.kind === "reference" ? 2 : 0)});
+      if (score) hits.push({entry, score: score - (entry.kind === "reference" && title !== query.toLowerCase() ? 15 : 0)});
     }
     return hits.sort((a, b) => b.score - a.score).slice(0, 30).map((hit) => hit.entry);
   };

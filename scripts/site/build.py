@@ -10,6 +10,7 @@ exit status: 0; 1 if there is a fault (the site is written all the same)
 import html
 import os
 import pathlib
+import re
 import shutil
 import sys
 
@@ -69,13 +70,8 @@ class Site:
             "root": root, "page": html.escape(address), "menu": self.menu(address, root), "kind": kind,
             "content": body, "turn": turn, "toc": toc,
             "scripts": "\n".join(f'<script src="{root}{s}"></script>' for s in [*scripts, "site/course.js"])}
-        text = self.template
-        for name, value in values.items():
-            text = text.replace(f"{{{name}}}", value, 1) if name not in ("root",) else text
-        # {root} stands in the frame only; contents come with their addresses.
-        text = text.replace('data-root="{root}"', f'data-root="{root}"').replace(
-            'href="{root}index.html"', f'href="{root}index.html"').replace(
-            'action="{root}search.html"', f'action="{root}search.html"')
+        # In one pass: what stands in braces in a page's own text is left alone.
+        text = re.sub(r"\{(" + "|".join(values) + r")\}", lambda match: values[match[1]], self.template)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 

@@ -29,7 +29,7 @@ What the headers of the course declare, chapter by chapter:
 
 {items}
 
-The pages are made from the comments in the code. Every function says what it expects and gives back; shapes are
+The pages are made from the comments in the code. A function whose name says all of it has no comment. Shapes are
 in brackets, as in [batch, head, token, dim], and sizes whose name ends in bytes are in bytes. A name in the code on
 the other pages leads here.
 */
