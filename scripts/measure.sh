@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Measures everything that the pages show of a GPU, and keeps the results under docs/results/NAME/, where
-# NAME is the GPU's: benchmark.json (all shapes, accuracy, crossover, block sizes, ways of timing),
+# Measures everything that the pages show of a machine, and keeps the results under docs/results/NAME/, where
+# NAME is the GPU's, or "cpu" where there is none: benchmark.json (all shapes, accuracy, crossover, block sizes, ways of timing),
 # small_card.json (the same card with 24 GiB), peers.json (PyTorch and Triton), benchmark_cpu.json and
-# peers_cpu.json (the processor beside the GPU), and one file for each chapter's program. Needs a build; run
+# peers_cpu.json (the processor), and one file for each chapter's program. Needs a build; run
 # scripts/embed.py afterwards to bring tables and pictures in step.
 #
 #   scripts/measure.sh [--bin FOLDER] [--results FOLDER] [--python PROGRAM] [PART...]
 #
-# Parts: benchmark, peers, cpu, chapters, each a few minutes on an H200; all by default. Each is a run of its
-# own, for machines that allow only so much at a time.
+# Parts: benchmark, peers, cpu, chapters, each a minute or two on an H200; all by default, and without a GPU
+# only "cpu". Each is a run of its own, for machines that allow only so much at a time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -33,14 +33,17 @@ while (($# > 0)); do
         *) usage "\"$1\" is neither a flag nor a part" ;;
     esac
 done
-((${#parts[@]} > 0)) || parts=(benchmark peers cpu chapters)
-
 # "NVIDIA H200" gives h200, "NVIDIA GeForce RTX 4090" rtx4090. What cannot be in a file's name goes.
 gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 || true)
 if [[ -z $gpu ]]; then
-    echo "measure.sh: no GPU here (nvidia-smi names none); build/bin/ch06_benchmark measures a CPU" >&2
-    exit 1
+    ((${#parts[@]} > 0)) || parts=(cpu)
+    if [[ ${parts[*]} != cpu ]]; then
+        echo "measure.sh: no GPU here (nvidia-smi names none): the only part is \"cpu\"" >&2
+        exit 1
+    fi
+    gpu=cpu
 fi
+((${#parts[@]} > 0)) || parts=(benchmark peers cpu chapters)
 name=$(tr '[:upper:]' '[:lower:]' <<<"$gpu" | sed -E 's/nvidia|geforce|tesla//g; s/[^a-z0-9]//g')
 folder=$results/$name
 mkdir -p "$folder"

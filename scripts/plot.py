@@ -186,6 +186,8 @@ def picture(documents, quantity, chosen_set, cache, without=None, title=None):
         raise ValueError(f"no timed row of set {chosen_set}, {cache}")
     context = documents[0]["context"]
     title = title or f"{QUANTITIES[quantity][4]}, {context.get('gpu') or context['machine']}"
+    if documents[0].get("memory_limit_bytes"):
+        title += f" with {binary(documents[0]['memory_limit_bytes'])}"
     title = title[0].upper() + title[1:]
     return title, draw(series, quantity, title)
 

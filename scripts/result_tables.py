@@ -1,9 +1,11 @@
 """Tables for the pages from results of ch06_benchmark and peers.py: the views that scripts/embed.py offers.
 
-    time|rate|share|scratch|peak|clock|predicted SET CACHE
+    time|rate|rate_gflops|share|scratch|peak|clock|predicted SET CACHE
                                          implementations against T; SET and CACHE as in the rows
     cpu_rates                            GFLOP/s, implementations against T and threads, fastest runs
+    over NAME SET CACHE                  the times over those of the implementation NAME
     accuracy                             error against fp64, implementations against T
+    ceilings                             what the machine can do at best, by type of element
     crossover                            from which T each fused implementation is faster than the naive one
     block_sizes                          every size that was tried, at the lengths at which it was
     timing_methods                       what several ways of timing give
@@ -44,6 +46,7 @@ def size(value):
 CELLS = {
     "time": lambda row: seconds(row["median_ms"] * 1e-3),
     "rate": lambda row: f"{three_digits(row['tflops'])}",
+    "rate_gflops": lambda row: f"{three_digits(1e3 * row['tflops'])}",
     "share": lambda row: "" if row["bound_share"] is None else f"{three_digits(100 * row['bound_share'])} %",
     "scratch": lambda row: "" if row["scratch_bytes"] is None else size(row["scratch_bytes"]),
     "peak": lambda row: "" if row["peak_bytes"] is None else size(row["peak_bytes"]),
@@ -51,8 +54,9 @@ CELLS = {
     "predicted": lambda row: ("" if row["predicted_ms"] is None else
                               f"{seconds(row['predicted_ms'] * 1e-3)} ({row['median_ms'] / row['predicted_ms']:.2f})"),
 }
-CORNERS = {"time": "time", "rate": "TFLOP/s", "share": "share of the bound", "scratch": "scratch memory",
-           "peak": "memory", "clock": "MHz", "predicted": "predicted (measured / predicted)"}
+CORNERS = {"time": "time", "rate": "TFLOP/s", "rate_gflops": "GFLOP/s", "share": "share of the bound",
+           "scratch": "scratch memory", "peak": "memory", "clock": "MHz",
+           "predicted": "predicted (measured / predicted)"}
 
 
 def markdown(headers, rows, left=1):
@@ -108,9 +112,24 @@ def view(name, words, documents):
         return markdown(["GFLOP/s", *(f"T = {t}, {n} thread{'s' * (n > 1)}" for n, t in columns)],
                         [[f"`{name}`", *(cells.get((name, *column), "") for column in columns)]
                          for name in dict.fromkeys(row["implementation"] for row in rows)])
+    if name == "over":
+        if len(words) != 3:
+            raise ValueError("needs an implementation, a set of shapes and a cache state")
+        rows = timed(documents, words[1:])
+        own = {row["len_q"]: row["median_ms"] for row in rows
+               if row["implementation"] == words[0] and row["status"] == "ok"}
+        if not own:
+            raise ValueError(f"no timed rows of {words[0]}")
+        return matrix(f"time over {words[0]}'s", [row for row in rows if row["len_q"] in own],
+                      lambda row: three_digits(row["median_ms"] / own[row["len_q"]]))
     if name == "accuracy":
         rows = [row for d in documents for row in d["rows"] if row.get("quantity") == "error"]
         return matrix("largest error (rms)", rows, lambda r: f"{r['max_error']:.1e} ({r['rms_error']:.1e})")
+    if name == "ceilings":
+        return markdown(["products of", "TFLOP/s", "memory, TB/s", "exponentials, T/s"],
+                        [[c["dtype"], *(three_digits(c[rate] * 1e-12)
+                                        for rate in ("flops_per_s", "bytes_per_s", "exponentials_per_s"))]
+                         for c in extras(documents, "ceilings")])
     if name == "crossover":
         return markdown(["fused", "naive", "the fused one is"],
                         [[f"`{c['implementation']}`", f"`{c['naive']}`", c["verdict"]]
@@ -144,7 +163,7 @@ def view(name, words, documents):
     raise ValueError(f"no view is called \"{name}\"")
 
 
-VIEWS = [*CELLS, "cpu_rates", "accuracy", "crossover", "block_sizes", "timing_methods", "checks", "context"]
+VIEWS = [*CELLS, "over", "ceilings", "cpu_rates", "accuracy", "crossover", "block_sizes", "timing_methods", "checks", "context"]
 
 
 def documents_of(root, paths):

@@ -14,7 +14,7 @@ import unittest
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 ON_GPU = "gpu" in sys.argv[2:]
 QUICK = ["--device", "cpu", "--parts", "timing", "--repetitions", "2", "--lengths", "64,256", "--heads", "2",
-         "--implementations", "^cpu_(naive|fast)$", "--benchmark_min_time=0.001s"]
+         "--implementations", "^cpu_(naive|fast)$", "--threads", "2", "--benchmark_min_time=0.001s"]
 TIMED_KEYS = ["implementation", "device", "batch", "heads_q", "heads_kv", "len_q", "len_kv", "head_dim", "dtype",
               "causal", "direction", "status", "reason", "median_ms", "min_ms", "runs", "tflops", "bound_share",
               "scratch_bytes", "peak_bytes", "predicted_ms", "max_error"]

@@ -30,6 +30,7 @@ OURS = {"context": {"program": "ch06_benchmark", "machine": "M", "seed": 1, "dat
                  {"implementation": "naive", "len_q": 65, "quantity": "error", "status": "ok", "max_error": 1e-3,
                   "rms_error": 1e-4}],
         "checks": [{"name": "c", "goal": "<= 1", "measured": "0.5", "pass": True}],
+        "ceilings": [{"dtype": "bf16", "flops_per_s": 8e14, "bytes_per_s": 4.3e12, "exponentials_per_s": 4.2e12}],
         "block_sizes": [{"family": "f", "block_q": 64, "block_kv": 32, "len_q": n, "median_ms": ms, "tflops": 1 / ms,
                          "resources": "2 of it", "default": True} for n, ms in [(512, 0.5), (4096, 8.0)]],
         "crossover": [{"implementation": "fused", "naive": "naive", "verdict": "faster from T = 100 on"}]}
@@ -118,11 +119,16 @@ class Tables(InFolder):
         self.assertIn("| `naive` | 1.0e-03 (1.0e-04) |", self.table("accuracy"))
         self.assertIn("| `fused` | `naive` | faster from T = 100 on |", self.table("crossover"))
         self.assertIn("| c | <= 1 | 0.5 | pass |", self.table("checks"))
+        self.assertEqual(self.table("over fused causal cold").splitlines()[2:],
+                         ["| `naive` | 2.00 | out of memory |", "| `fused` | 1.00 | 1.00 |",
+                          "| `torch<1>` | 0.500 | 0.00309 |"])
+        self.assertIn("| bf16 | 800 | 4.30 | 4.20 |", self.table("ceilings"))
         self.assertIn("| `f` | 64×32, default | 2 of it | 500 µs, 2.00 | 8.00 ms, 0.125 |", self.table("block_sizes"))
         self.assertEqual(self.table("context"), "M, random inputs, seed 1, 2026-01-02")
 
     def test_faults_are_named(self):
-        for part, words in [("time full cold", "no rows of set full"), ("time", "needs a set"),
+        for part, words in [("time full cold", "no rows of set full"), ("time", "needs a set"), ("over none causal cold", "no timed rows of none"),
+
                             ("timing_methods", 'no "timing_methods"')]:
             with self.subTest(part=part), self.assertRaisesRegex(ValueError, words):
                 self.table(part)

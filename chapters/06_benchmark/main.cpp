@@ -243,6 +243,8 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
     if (wants("timing")) {
         const auto ceilings = ceilings_of(program, sets, device, f.threads);
         benchmark.run(rows, options, ceilings);
+        if (options.memory_limit > 0)
+            program.results.extras["memory_limit_bytes"] = options.memory_limit;
         report_rows(program, sets, rows, ceilings);
     }
     if (wants("accuracy")) {
