@@ -2,7 +2,8 @@
 "use strict";
 courseWidget.widget("explorer", (box, data, narrow) => {
   const {make, bytes, seconds, significant} = courseWidget;
-  const COLOURS = ["#2f7ed8", "#d9730d", "#1a9c72", "#c2447d", "#8a63d2", "#a08a00", "#c0392b", "#5f7d95"];
+  const COLOURS = ["#2f7ed8", "#d9730d", "#1a9c72", "#c2447d", "#8a63d2", "#a08a00", "#c0392b", "#5f7d95",
+                   "#0f9aa8", "#b36ad9", "#7a9a1f", "#e0559a"];
   const QUANTITIES = {
     time: {label: "Time of a call", of: (r) => r.median_ms * 1e-3, show: seconds, logarithmic: true},
     memory: {label: "Memory: Q, K, V, O, LSE and scratch", of: (r) => r.peak_bytes, show: bytes, logarithmic: true},
