@@ -12,7 +12,7 @@ class Sections(html.parser.HTMLParser):
     def __init__(self, title):
         super().__init__(convert_charrefs=True)
         self.sections = [["", title, []]]  # anchor, heading, pieces of text
-        self.in_heading, self.skipped = False, 0
+        self.in_heading, self.in_anchor, self.skipped = False, False, 0
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
@@ -23,22 +23,20 @@ class Sections(html.parser.HTMLParser):
             anchor = attributes.get("id") or self.sections[-1][0]
             self.sections.append([anchor, "", []])
         elif tag == "a" and attributes.get("class") == "anchor":
-            self.skipped += 1
-            self.LEFT_OUT_LINK = True
+            self.in_anchor = True
 
     def handle_endtag(self, tag):
         if tag in self.LEFT_OUT:
             self.skipped -= 1
         elif tag in ("h2", "h3", "summary"):
             self.in_heading = False
-        elif tag == "a" and getattr(self, "LEFT_OUT_LINK", False):
-            self.skipped -= 1
-            self.LEFT_OUT_LINK = False
+        elif tag == "a":
+            self.in_anchor = False
         if tag in ("p", "li", "td", "th", "pre", "div", "h1"):
             self.sections[-1][2].append(" ")
 
     def handle_data(self, data):
-        if self.skipped:
+        if self.skipped or self.in_anchor:
             return
         if self.in_heading:
             self.sections[-1][1] += data

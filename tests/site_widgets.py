@@ -1,0 +1,245 @@
+"""The moving pictures of the site, each against the numbers that the programs wrote."""
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from site_browser import PHONE, ROOT, Browser
+
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "scripts" / "site")]
+from widgets import RESULTS, write_data  # noqa: E402
+
+DATA = ROOT / "docs" / "site" / "data"
+
+
+def recorded(name):
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def number(text):
+    """The first number in a text, with a true or a typographic minus."""
+    return float(re.search(r"-?\d[\d,]*\.?\d*", text.replace("−", "-")).group().replace(",", ""))
+
+
+def in_bytes(text):
+    return number(text) * 1024 ** ["B", "KiB", "MiB", "GiB", "TiB"].index(text.split()[-1])
+
+
+class Widgets(Browser):
+    """Numbers on the page against the recorded ones, which CI compares with what the programs write."""
+
+    def near(self, shown, exact, digits):
+        self.assertAlmostEqual(shown, exact, delta=abs(exact) * 0.51 * 10 ** (1 - digits) + 1e-12)
+
+    def test_memory(self):
+        rows = [row for row in recorded("memory")["accounting"] if row["length"] >= 512]
+        self.open("01_memory_accounting.html")
+        slider = self.one(".widget input[type=range]")
+        slider.send_keys(Keys.HOME)
+        for i, row in enumerate(rows):
+            if i:
+                slider.send_keys(Keys.ARROW_RIGHT)
+            self.assertEqual(number(self.text(".widget output")), row["length"])
+            cell = lambda key, column: self.text(f".widget tr[data-row={key}] td:nth-child({column})")
+            self.near(in_bytes(cell("qkvo", 2)), row["qkvo_bytes"], 3)
+            self.near(in_bytes(cell("scores", 2)), 2 * row["score_bytes"], 3)
+            self.near(in_bytes(cell("moved", 2)), row["naive_moved_bytes"], 3)
+            self.near(in_bytes(cell("moved", 3)), row["flash_q_outside_moved_bytes"], 3)
+            self.near(number(cell("ratio", 2)), row["score_bytes"] / row["qkvo_bytes"], 3)
+            # To scale: a strip is 64 channels wide where the square is T long.
+            widths = self.driver.execute_script(
+                "return Array.from(document.querySelectorAll('.widget rect')).map(r => [r.getAttribute('class'), +r.getAttribute('width')])")
+            side = next(width for name, width in widths if name == "scores")
+            self.assertAlmostEqual(min(width for _, width in widths), max(1, side * 64 / row["length"]), delta=0.01)
+        self.assertEqual(self.all(".widget rect.tile"), [])
+        self.one(".widget button").send_keys(Keys.SPACE)
+        self.assertEqual(len(self.all(".widget rect.tile")), 1)
+
+    def test_stepper(self):
+        trace = recorded("stepper")["trace"]
+        self.open("02_online_softmax.html")
+        following = self.one(".widget .next")
+        cell = lambda key, column: self.text(f".widget tr[data-row={key}] td:nth-child({column})")
+        for step in trace:
+            following.click()
+            self.assertEqual(number(cell("m", 5)), step["m_new"])
+            self.near(number(cell("l", 5)), step["l_new"], 6)
+            self.near(number(cell("l", 2)), step["l_old"], 6)
+            self.near(number(cell("l", 3)), step["l_old"] * step["correction"], 6)
+            self.near(number(cell("acc", 5)), step["acc_new"][0], 6)
+            said = self.text(".widget .say")
+            if step["m_old"] is not None:
+                shown = float(re.search(r"(?:= |correction is )([\d.]+?)\.?(?: |$)", said).group(1))
+                self.near(shown, step["correction"], 6)
+        self.assertFalse(following.is_enabled())
+        last = trace[-1]
+        self.near(number(self.text(".widget .say").rsplit("=", 1)[1]), last["acc_new"][0] / last["l_new"], 4)
+        self.one(".widget .back").send_keys(Keys.ARROW_LEFT)
+        self.near(number(cell("l", 5)), trace[-2]["l_new"], 6)
+        self.one(".widget .back").send_keys(Keys.HOME)
+        self.assertEqual(self.text(".widget .place"), f"1 of {len(trace) + 1}")
+
+    def test_tile_scan(self):
+        self.open("03_blocked_attention.html")
+        for trace in recorded("tile-scan")["traces"]:
+            self.one(f".widget input[value='{trace['schedule']}']").click()
+            events = trace["steps"]
+            tiles = [e for e in events if e.get("tile") in ("full", "diagonal")]
+            skipped = sum(e.get("tile") == "skipped" for e in events)
+            count = lambda kind: len(self.all(f".widget rect.{kind}"))
+            self.assertEqual(count("skipped"), skipped)
+            self.assertEqual(count("diagonal"), sum(e["tile"] == "diagonal" for e in tiles))
+            read = lambda: in_bytes(self.text(".widget [data-total=read]"))
+            written = lambda: in_bytes(self.text(".widget [data-total=written]"))
+            for i in range(min(5, len(tiles))):
+                self.assertIn(f"{i + 1} of {len(tiles)}", self.text(".widget .place"))
+                title = self.driver.execute_script("return document.querySelector('.widget svg title').textContent")
+                self.assertIn(f"query block {tiles[i]['q']} and key block {tiles[i]['kv']},", title)
+                self.one(".widget .next").click()
+            self.one(".widget .next").send_keys(Keys.END)
+            self.assertEqual(self.text(".widget .place"), f"{len(tiles)} of {len(tiles)}")
+            self.near(read(), sum(e["bytes"] for e in events if "load" in e), 3)
+            self.near(written(), sum(e["bytes"] for e in events if "store" in e), 3)
+            # A block of queries is chosen by a click on its row.
+            self.all(".widget rect.tile.diagonal")[3].click()
+            title = self.driver.execute_script("return document.querySelector('.widget svg title').textContent")
+            self.assertIn("query block 3 ", title)
+
+    def test_kernel(self):
+        steps = json.loads((DATA / "kernel_steps.json").read_text(encoding="utf-8"))
+        source = (ROOT / steps["file"]).read_text(encoding="utf-8")
+        self.open("04_cuda_tiled.html")
+        buttons = self.all(".widget [aria-label='Steps of the kernel'] button")
+        self.assertEqual(len(buttons), len(steps["steps"]))
+        lit_before = set()
+        for button, step in zip(buttons, steps["steps"]):
+            button.send_keys(Keys.ENTER)
+            self.assertEqual(button.get_attribute("aria-pressed"), "true")
+            lit = self.driver.execute_script(
+                "return Array.from(document.querySelectorAll('.widget .line')).map((l, i) => [i, l.textContent, l.classList.contains('lit')]).filter(l => l[2])")
+            self.assertGreater(len(lit), 2, step["title"])
+            self.assertFalse(lit_before & {i for i, _, _ in lit}, f"{step['title']}: a line belongs to two steps")
+            lit_before |= {i for i, _, _ in lit}
+            for _, line, _ in lit:
+                self.assertIn(line.strip(), source)
+            if "region" in step["lines"]:  # what is lit is what stands between the marks
+                marked = source.split(f"// [{step['lines']['region']}]\n")[1].rsplit("\n", 1)[0]
+                self.assertEqual([line.strip() for _, line, _ in lit], [line.strip() for line in marked.strip("\n").split("\n")])
+            for state, names in (("written", step["writes"]), ("read", [n for n in step["reads"] if n not in step["writes"]])):
+                shown = {e.get_attribute("data-name") for e in self.all(f".widget rect[data-state={state}]")}
+                self.assertEqual(shown, set(names))
+        launch = next(entry for entry in recorded("kernel")["launch"] if entry["kernel"] == "tiled")
+        about = self.text(".widget .about")
+        self.assertIn(f"{launch['threads']} threads", about)
+        self.near(in_bytes(re.search(r"takes ([\d.]+ \w+)", about).group(1)), launch["shared_bytes"], 3)
+        traffic = next(entry for entry in recorded("kernel")["traffic"] if entry["kernel"] == "tiled")
+        counted = re.search(r"counted ([\d.]+ \w+) read and ([\d.]+ \w+) written", about)
+        self.near(in_bytes(counted.group(1)), traffic["read_bytes"], 3)
+        self.near(in_bytes(counted.group(2)), traffic["written_bytes"], 3)
+
+    def explore(self, page, folder):
+        """Compares every number that the explorer shows with the results in `folder`/docs/results."""
+        rows = {}
+        for path in sorted((folder / "docs/results").glob("*/*.json")):
+            document = json.loads(path.read_text(encoding="utf-8"))
+            for row in document["rows"] if path.name in RESULTS else []:
+                if row.get("set") and row.get("cache"):
+                    machine = document["context"].get("gpu") if row["device"] == "cuda" else document["context"]["machine"]
+                    rows[(machine, "small_card" in path.name, row["set"], row["cache"], row["implementation"], row["len_q"])] = row
+        self.driver.get(page.as_uri())
+        select = lambda label: Select(self.one(f".widget select[aria-label='{label}']"))
+        values = lambda label: [option.get_attribute("value") for option in select(label).options]
+        units = {"s": 1e3, "ms": 1, "µs": 1e-3, "ns": 1e-6}
+        seen = set()
+        for machine in values("Machine"):
+            select("Machine").select_by_value(machine)
+            name, _, small = select("Machine").first_selected_option.text.partition(", with")
+            for shapes in values("Shapes"):
+                select("Shapes").select_by_value(shapes)
+                for cache in values("Cache"):
+                    select("Cache").select_by_value(cache)
+                    for quantity in ("rate", "memory", "time"):
+                        select("Show").select_by_value(quantity)
+                        shown = self.driver.execute_script("""return Array.from(document.querySelectorAll('.widget tbody td[data-t]'))
+                            .map(c => [c.parentElement.dataset.name, +c.dataset.t, c.textContent])""")
+                        for implementation, length, text in shown:
+                            key = (name, bool(small), shapes, cache, implementation, length)
+                            row = rows.get(key)
+                            if row is None:
+                                self.assertEqual(text, "", key)
+                                continue
+                            seen.add(key)
+                            if row["status"] != "ok":
+                                self.assertEqual(text, row["status"].replace("_", " "), key)
+                            elif quantity == "time":
+                                self.near(number(text) * units[text.split()[-1]], row["median_ms"], 3)
+                            elif quantity == "rate":
+                                self.near(number(text), row["tflops"], 3)
+                            elif row.get("peak_bytes") is not None:
+                                self.near(in_bytes(text), row["peak_bytes"], 3)
+                    missing = len(self.all(".widget svg .missing"))
+                    self.assertEqual(missing, sum(bool(re.search("out of memory|unsupported", text)) for _, _, text in shown))
+        self.assertEqual(seen, set(rows))
+        boxes = self.all(".widget .names input")
+        boxes[0].send_keys(Keys.SPACE)
+        self.assertEqual(len(self.all(".widget tbody tr")), len(boxes) - 1)
+
+    def test_explorer(self):
+        if not (self.site / "site/data/explorer.js").exists():
+            self.skipTest("no results of chapter 6 are recorded yet")
+        self.explore(self.site / "06_benchmark.html", ROOT)
+
+    def test_explorer_on_made_up_results(self):
+        """Whatever is recorded: both devices, peers, a small card, and rows without a time."""
+        row = {"device": "cuda", "set": "causal", "cache": "cold", "batch": 4, "heads_q": 12, "heads_kv": 12, "head_dim": 64,
+               "dtype": "bf16", "causal": True, "status": "ok", "bound_share": 0.5}
+        timed = lambda name, length, ms, **more: {**row, "implementation": name, "len_q": length, "len_kv": length, "median_ms": ms,
+                                                  "tflops": 12.3 / ms, "peak_bytes": length * 1000, **more}
+        lacking = lambda name, length, status: {**row, "implementation": name, "len_q": length, "len_kv": length, "status": status,
+                                                "median_ms": None, "tflops": None, "peak_bytes": None}
+        gpu = {"program": "ch06_benchmark", "machine": "A processor", "gpu": "A card", "seed": 1, "date": "2026-01-01", "commit": "0"}
+        files = {
+            "benchmark.json": (gpu, [timed("naive", 1024, 0.25), timed("fused", 1024, 0.0123), timed("fused", 4096, 1.5),
+                                     lacking("naive", 4096, "out_of_memory"), lacking("odd", 1024, "unsupported"),
+                                     timed("fused", 512, 0.01, set="short", cache="warm", bound_share=None)]),
+            "small_card.json": (gpu, [timed("fused", 1024, 0.0124), lacking("naive", 1024, "out_of_memory")]),
+            "peers.json": ({**gpu, "program": "scripts/peers.py"}, [timed("peer", 1024, 0.011), timed("peer", 4096, 1.25)]),
+            "benchmark_cpu.json": ({**gpu, "gpu": None}, [timed("naive", 1024, 2345.6, device="cpu", cache="warm")]),
+        }
+        with tempfile.TemporaryDirectory() as holder:
+            folder = pathlib.Path(holder)
+            results = folder / "docs/results/card"
+            results.mkdir(parents=True)
+            for name, (context, rows) in files.items():
+                (results / name).write_text(json.dumps({"context": context, "rows": rows, "checks": []}), encoding="utf-8")
+            self.assertTrue(write_data("explorer", folder, folder))
+            scripts = [(self.site / "site/widgets" / f"{name}.js").as_uri() for name in ("frame", "explorer")]
+            page = folder / "page.html"
+            page.write_text('<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><figure class="widget" data-widget="explorer"></figure>'
+                            '<script src="site/data/explorer.js"></script>' + "".join(f'<script src="{s}"></script>' for s in scripts),
+                            encoding="utf-8")
+            self.explore(page, folder)
+
+    def test_widgets_fit_a_phone_and_the_dark(self):
+        self.resize(PHONE)
+        for page in self.course_pages():
+            if "<figure class=\"widget\"" not in (self.site / page).read_text(encoding="utf-8"):
+                continue
+            self.open(page)
+            if "dark-mode" not in self.one("html").get_attribute("class"):
+                self.one("#theme-button").click()
+            for figure in self.all("figure.widget.ready"):
+                self.driver.execute_script("arguments[0].scrollIntoView(); scrollBy(0, -60)", figure)
+                small = self.driver.execute_script("""return Array.from(arguments[0].querySelectorAll('svg text')).filter(t => t.textContent.trim())
+                    .map(t => [t.textContent, parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a]).filter(t => t[1] < 10)""", figure)
+                self.assertEqual(small, [], page)
+                outside = self.driver.execute_script("""const box = arguments[0].querySelector('svg').getBoundingClientRect();
+                    return Array.from(arguments[0].querySelectorAll('svg text')).filter(t => { const b = t.getBoundingClientRect();
+                    return b.width && (b.left < box.left - 1 || b.right > box.right + 1); }).map(t => t.textContent)""", figure)
+                self.assertEqual(outside, [], page)
+                self.shot("widget_" + page.removesuffix(".html"))
+        self.one("#theme-button").click()
