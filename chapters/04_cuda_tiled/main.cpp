@@ -26,8 +26,7 @@ int main(int argc, char** argv) {
     flags.add_option("--full", options.full, "1: without the causal mask")->check(between(0, 1));
     flags.add_option("--counted-length", counted,
                      "length T of the runs on the executor, which count and compare");
-    flags.add_option("--runs", options.runs, "timed replays on the GPU")
-        ->check(between(1, 1000));
+    flags.add_option("--runs", options.runs, "timed replays on the GPU")->check(between(1, 1000));
     flags
         .add_option("--memory-limit", memory_limit_gib,
                     "pretend that the GPU has this much memory, in GiB, for the last section")
