@@ -29,10 +29,15 @@ if ! command -v apt-get dpkg-query >/dev/null; then
 fi
 
 missing=()
-for package in $(list "${1:-}"); do
-    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-    [[ $state == installed ]] || missing+=("$package")
-done
+find_missing() { # what is not installed of what is wanted
+    local package state
+    missing=()
+    for package in $(list "${1:-}"); do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+        [[ $state == installed ]] || missing+=("$package")
+    done
+}
+find_missing "${1:-}"
 ((${#missing[@]} > 0)) || exit 0
 
 as_root=()
@@ -48,3 +53,9 @@ echo "Installing with apt: ${missing[*]}"
 "${as_root[@]}" apt-get update -qq || true
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -qq -y --no-install-recommends "${missing[@]}" </dev/null
+
+find_missing "${1:-}"
+if ((${#missing[@]} > 0)); then
+    echo "apt did not fail, and did not install: ${missing[*]}" >&2
+    exit 1
+fi

@@ -2,6 +2,7 @@
 """Tests of the scripts that keep the pages true: embed.py, check_outputs.py, check_links.py."""
 import contextlib
 import io
+import os
 import pathlib
 import subprocess
 import sys
@@ -312,6 +313,35 @@ class Summary(InFolder):
 
     def test_nothing_was_run(self):
         self.assertEqual(self.summary()[0], 1)
+
+
+class Setup(InFolder):
+    """scripts/setup.sh, with programs of our own in place of apt and dpkg."""
+
+    def setup(self, apt_get, dpkg_query):
+        for name, text in [("apt-get", apt_get), ("dpkg-query", dpkg_query), ("sudo", 'exec "$@"')]:
+            self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n").chmod(0o755)
+        run = subprocess.run([SCRIPTS / "setup.sh"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             env={**os.environ, "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}",
+                                  "INSTALLED": str(self.root / "installed")})
+        return run.returncode, run.stdout, run.stderr
+
+    def test_nothing_is_missing(self):
+        self.assertEqual(self.setup("exit 1", "echo installed"), (0, "", ""))
+
+    def test_installs_what_is_missing(self):
+        code, out, err = self.setup('case "$*" in *install*eigen*) touch "$INSTALLED" ;; esac',
+                                    'test -e "$INSTALLED" && echo installed')
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"\AInstalling with apt: .*libeigen3-dev.*\n\Z")
+
+    def test_an_apt_that_does_nothing(self):
+        code, _, err = self.setup("exit 0", "exit 1")
+        self.assertEqual(code, 1)
+        self.assertRegex(err, r"\Aapt did not fail, and did not install: cmake [^\n]*\n\Z")
+
+    def test_an_apt_that_fails(self):
+        self.assertNotEqual(self.setup("exit 100", "exit 1")[0], 0)
 
 
 if __name__ == "__main__":
