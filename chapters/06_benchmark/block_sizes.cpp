@@ -151,6 +151,8 @@ std::vector<Family> block_size_families([[maybe_unused]] Device device) {
 void show_block_sizes(Program& program, const AttentionProblem& base,
                       const std::vector<std::int64_t>& lengths, Device device,
                       const CaseOptions& options) {
+    CaseOptions how = options;
+    if (device == Device::cpu) how.threads = 1;  // a tile has to suit the caches of one core
     const std::vector<Family> families = block_size_families(device);
     std::size_t count = 0;
     for (const Family& family : families) count += family.candidates.size();
@@ -163,8 +165,7 @@ void show_block_sizes(Program& program, const AttentionProblem& base,
                                   length));
         Progress progress("block sizes", static_cast<std::int64_t>(count));
         for (const Family& family : families)
-            show_family(program, family, problem, options, length == lengths.back(), progress,
-                        found);
+            show_family(program, family, problem, how, length == lengths.back(), progress, found);
     }
     program.results.extras["block_sizes"] = std::move(found);
 }

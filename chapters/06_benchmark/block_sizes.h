@@ -29,7 +29,8 @@ struct Family {
 std::vector<Family> block_size_families(Device device);
 
 /// Times all candidates of all families at some lengths, prints them with what explains the times,
-/// and checks that the default is close to the best at the last length.
+/// and checks that the default is close to the best at the last length. On a CPU one thread runs
+/// them, whatever the options say.
 /// @param problem all but the lengths
 void show_block_sizes(Program& program, const AttentionProblem& problem,
                       const std::vector<std::int64_t>& lengths, Device device,
