@@ -60,19 +60,17 @@ endfunction()
 # fa_exercise(NAME LIBS...): exercises/NAME.h, which readers fill in, and exercises/NAME_solution.h, each with the
 # check exercises/NAME_check.cpp, as exercise_02_NAME and solution_02_NAME. Built when asked for, by
 # scripts/exercise.sh, or run by `ctest -C Exercise -L exercise` once built: an exercise fails until it is solved, and
-# a plain run of the tests should not.
+# a plain run of the tests should not. fault_02_NAME is the check with a header that tests/exercises/prove.py writes.
 function(fa_exercise name)
     get_filename_component(chapter ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     string(SUBSTRING ${chapter} 0 2 number)
-    foreach(kind exercise solution)
-        set(suffix)
-        if(kind STREQUAL "solution")
-            set(suffix "_solution")
-        endif()
+    set(exercise_header "chapters/${chapter}/exercises/${name}.h")
+    set(solution_header "chapters/${chapter}/exercises/${name}_solution.h")
+    set(fault_header "${PROJECT_BINARY_DIR}/exercises/faults/${number}_${name}.h")
+    foreach(kind exercise solution fault)
         set(target ${kind}_${number}_${name})
         add_executable(${target} EXCLUDE_FROM_ALL exercises/${name}_check.cpp)
-        target_compile_definitions(${target} PRIVATE
-            FA_EXERCISE="chapters/${chapter}/exercises/${name}${suffix}.h")
+        target_compile_definitions(${target} PRIVATE FA_EXERCISE="${${kind}_header}")
         target_link_libraries(${target} PRIVATE fa_options fa_common fmt::fmt ${ARGN})
         set_target_properties(${target} PROPERTIES
             RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/exercises)
@@ -81,6 +79,8 @@ function(fa_exercise name)
         endif()
         add_dependencies(${kind}s ${target})
     endforeach()
+    # Many of them are built, and each runs once. A fault may leave unused what the solution used.
+    target_compile_options(fault_${number}_${name} PRIVATE -O0 -w)
     add_test(NAME exercise_${number}_${name} CONFIGURATIONS Exercise
              COMMAND ${PROJECT_BINARY_DIR}/exercises/exercise_${number}_${name})
     set_tests_properties(exercise_${number}_${name} PROPERTIES LABELS exercise TIMEOUT 60)
