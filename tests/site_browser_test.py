@@ -111,6 +111,24 @@ class Frame(Browser):
             self.assertEqual(broken, [], page)
             self.shot("desktop_" + page.removesuffix(".html"))
 
+    def test_pictures_hold_their_text(self):
+        """No text is cut off at the edge of its picture, and on a phone no picture shrinks until its text cannot be read."""
+        pictures = sorted((self.site / "files/docs/img").glob("*.svg"))
+        self.assertGreater(len(pictures), 7)
+        for picture in pictures:
+            self.driver.get(picture.as_uri())
+            outside = self.driver.execute_script("""const all = document.documentElement.getBoundingClientRect();
+                return Array.from(document.querySelectorAll('text')).filter(t => { const b = t.getBoundingClientRect();
+                return b.width && (b.left < all.left - 1 || b.right > all.right + 1); }).map(t => t.textContent)""")
+            self.assertEqual(outside, [], picture.name)
+        self.resize(PHONE)
+        for page in self.course_pages():
+            self.open(page)
+            shrunk = self.driver.execute_script("""return Array.from(document.querySelectorAll('main .picture'))
+                .filter(p => p.getClientRects().length).map(p => [p.firstChild.src, p.firstChild.clientWidth,
+                parseFloat(p.style.getPropertyValue('--drawn'))]).filter(p => p[1] < 0.79 * p[2])""")
+            self.assertEqual(shrunk, [], page)
+
     def copied(self, page):
         """What the first copy button of a page copies."""
         self.open(page)

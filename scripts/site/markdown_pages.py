@@ -14,6 +14,7 @@ import code_blocks
 from check_links import slug
 from embed import Wrong, region
 
+NARROW = 500  # pictures up to this width need no room beyond a phone's
 MARKER = re.compile(r"^<!--\s*(/?)(snippet|output|table|plot|widget)(?::\s*(.*?))?\s*-->\s*$")
 ALERT = re.compile(r"^\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*")
 EXTERNAL = re.compile(r"[a-zA-Z][\w+.-]*:|//")
@@ -51,6 +52,14 @@ class Renderer:
             return f"files/{path.as_posix()}"
         self.sources.add(path)
         return f"source/{path.as_posix()}.html" + hash_sign + anchor
+
+    def picture(self, image, address, source):
+        """A drawing that is too wide to be read on a phone may be moved sideways there, in a box of its own."""
+        path = self.root / source.parent / address
+        drawn = re.search(r'viewBox="0 0 ([\d.]+) ', path.read_text(encoding="utf-8")) if path.suffix == ".svg" else None
+        if not drawn or float(drawn[1]) <= NARROW:
+            return image
+        return f'<span class="picture" style="--drawn: {float(drawn[1]):.0f}px" tabindex="0">{image}</span>'
 
     def caption(self, kind, target):
         """The line above a snippet or an output: its file, linked, and its lines."""
@@ -159,7 +168,8 @@ class Renderer:
                 out.append(self.markdown.renderer.renderToken(children, i, self.markdown.options, {}))
             elif token.type == "image":
                 alt = html.escape(token.content)
-                out.append(f'<img src="{html.escape(self.target(token.attrs["src"], source))}" alt="{alt}">')
+                out.append(self.picture(f'<img src="{html.escape(self.target(token.attrs["src"], source))}" alt="{alt}">',
+                                        token.attrs["src"], source))
             elif token.type == "html_inline":
                 out.append(self.raw(token.content, source))
             elif hasattr(self.markdown.renderer, token.type):

@@ -23,7 +23,8 @@ CHAPTER_OF = [(r"cpu_naive", 1), (r"cpu_blocked|cpu_fast$", 3), (r"(cuda|executo
               (r"exp2", 5)]
 LEFT_OUT = r"_scores$"  # they round on purpose, and are a lesson of chapter 7, not a step of the road
 TYPES = {"fp32": "fp32", "bf16": "bf16"}
-WIDTH, LEFT, BARS, END = 600, 26, 208, 520  # the road's line, where bars begin, and where the longest ends
+WIDTH, LEFT, BARS, END = 480, 18, 202, 420  # the road's line, where bars begin, and where the longest ends
+SHOWN = 576  # wide, in pixels, where there is room
 STYLE = """text{fill:#22272e;font-family:Helvetica,Arial,sans-serif}.t{font-weight:bold;font-size:16px}.s{font-size:14px}
 .n{fill:#fff;font-weight:bold;font-size:14px}.q{fill:#5d6670}.fp32{fill:#0969da}.bf16{fill:#cf5b28}.r{stroke:#8c959f;stroke-width:3}.c{fill:#22272e}
 @media (prefers-color-scheme:dark){text{fill:#e6edf3}.q{fill:#98a1ac}.fp32{fill:#58a6ff}.bf16{fill:#f0883e}.c{fill:#e6edf3}.n{fill:#14171c}}"""
@@ -68,7 +69,7 @@ def sentences(root, found):
     traffic = row["naive_moved_bytes"] / row["flash_q_outside_moved_bytes"]
     moved = max(abs(r["loss_delta"]) for (_, dtype), (r, _) in found.items() if dtype == "fp32")
     return {1: f"At 16,384 tokens S is {share:.3g} times as large as Q, K, V and O.",
-            2: "A row in one pass: a maximum, a sum, and one correction a block.",
+            2: "A row in one pass: maximum, sum and a correction.",
             3: f"In tiles, {traffic:.3g} times fewer bytes move at 16,384 tokens.",
             4: "The GPU: three kernels with S in memory, then one without.",
             5: "The scale and log2(e) in one factor.",
@@ -89,15 +90,15 @@ def draw(root=ROOT):
     chapters = [page for page in order if page.chapter]
     for page in chapters:
         nodes.append((page.chapter, y))
-        out.append(f'<text class="t" x="{LEFT + 24}" y="{y + 5}">{escape(page.label)}</text>')
+        out.append(f'<text class="t" x="{LEFT + 22}" y="{y + 5}">{escape(page.label)}</text>')
         y += 23
         if page.chapter in lines:
-            out.append(f'<text class="s q" x="{LEFT + 24}" y="{y + 3}">{escape(lines[page.chapter])}</text>')
+            out.append(f'<text class="s q" x="{LEFT + 22}" y="{y + 3}">{escape(lines[page.chapter])}</text>')
             described.append(f"{page.label}: {lines[page.chapter]}")
             y += 22
         names = dict.fromkeys(name for name, _ in found if chapter_of(name) == page.chapter)
         for name in names:
-            out.append(f'<text class="s" x="{LEFT + 24}" y="{y + 9}">{escape(name)}</text>')
+            out.append(f'<text class="s" x="{LEFT + 22}" y="{y + 9}">{escape(name)}</text>')
             for dtype in TYPES:
                 if (name, dtype) not in found:
                     continue
@@ -112,9 +113,9 @@ def draw(root=ROOT):
     bottom = nodes[-1][1]
     machine = next(context["gpu"] for _, context in found.values() if context.get("gpu"))
     processor = next(iter(found.values()))[1]
-    foot = [f"Bars: attention's time in GPT-2 124M over {next(iter(tokens)):,} tokens, logarithmic.",
-            f"cuda: {machine}; cpu: the {processor['cores']} cores beside it."]
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 34}" role="img">\n<title>The road of the course</title>'
+    foot = [f"Bars: attention's time in GPT-2 124M over {next(iter(tokens)):,} tokens,",
+            f"logarithmic. cuda: {machine}; cpu: the {processor['cores']} cores beside it."]
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 34}" width="{SHOWN}" role="img">\n<title>The road of the course</title>'
             f'<desc>{escape("; ".join(described))}</desc>\n<style>{STYLE}</style>\n'
             f'<text class="s q" x="{BARS}" y="20">attention, </text><rect class="fp32" x="{BARS + 72}" y="9" width="13" height="13" rx="2"/>'
             f'<text class="s" x="{BARS + 91}" y="20">in fp32</text><rect class="bf16" x="{BARS + 150}" y="9" width="13" height="13" rx="2"/>'
@@ -122,7 +123,7 @@ def draw(root=ROOT):
             f'<line class="r" x1="{LEFT}" y1="{nodes[0][1]}" x2="{LEFT}" y2="{bottom}"/>')
     marks = [f'<circle class="c" cx="{LEFT}" cy="{at}" r="13"/><text class="n" x="{LEFT}" y="{at + 5}" text-anchor="middle">{number}</text>'
              for number, at in nodes]
-    feet = [f'<text class="s q" x="{LEFT + 24}" y="{y + 2 + 19 * i}">{escape(line)}</text>' for i, line in enumerate(foot)]
+    feet = [f'<text class="s q" x="{LEFT + 22}" y="{y + 2 + 19 * i}">{escape(line)}</text>' for i, line in enumerate(foot)]
     return "\n".join([head, *marks, *out, *feet, "</svg>"]) + "\n"
 
 
