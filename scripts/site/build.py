@@ -132,6 +132,8 @@ def build(folder, work, root=ROOT):
     if doxygen_faults:
         faults.append(f"Doxygen: {doxygen_faults} warnings")
     names = code_blocks.Names(work / "reference.tag")
+    if not names.places:
+        faults.append("the reference describes nothing: Doxygen read no source")
     site = Site(folder, order, groups)
     copy_assets(folder)
 
