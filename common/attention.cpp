@@ -1,6 +1,7 @@
 #include "common/attention.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,10 @@ namespace fa {
 
 float AttentionProblem::effective_scale() const {
     return scale ? *scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+}
+
+int Launch::thread_count() const {
+    return threads > 0 ? threads : omp_get_max_threads();
 }
 
 double AttentionProblem::flops() const {
@@ -39,17 +44,17 @@ namespace {
 /// Kernels that work in base 2 multiply the scale by log2 e, and that must fit fp32, too.
 constexpr float LARGEST_SCALE = 0x1p126f;
 
-/// Throws unless the product of the extents stays within 2^62, so that byte counts and offsets fit
-/// into 64 bits. An extent of 0 is passed over: the product of the others must still be computable,
-/// whatever the order of the factors.
+/// Throws unless the product of the extents stays within 2^60, so that the bytes of so many fp32
+/// numbers, and offsets among them, fit into 64 bits with a sign. An extent of 0 is passed over:
+/// the product of the others must still be computable, whatever the order of the factors.
 void check_product(std::string_view what, std::initializer_list<std::int64_t> extents) {
-    constexpr std::int64_t LIMIT = std::int64_t{1} << 62;
+    constexpr std::int64_t LIMIT = std::int64_t{1} << 60;
     std::int64_t product = 1;
     for (std::int64_t extent : extents) {
         if (extent == 0) continue;
         if (product > LIMIT / extent)
             throw std::invalid_argument(
-                fmt::format("attention problem: {} has more than 2^62 elements", what));
+                fmt::format("attention problem: {} has more than 2^60 elements", what));
         product *= extent;
     }
 }

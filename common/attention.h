@@ -92,6 +92,9 @@ std::string_view name_of(Device device);
 struct Launch {
     int threads = 0;         ///< CPU threads; 0: as many as OpenMP offers
     void* stream = nullptr;  ///< a cudaStream_t for CUDA implementations; null: the default stream
+
+    /// CPU threads, as many as OpenMP offers for 0.
+    int thread_count() const;
 };
 
 /// An entry of the list of implementations (chapters/implementations.h). Plain function pointers:

@@ -40,7 +40,8 @@ void Checks::equal(std::string name, double measured, double expected) {
 }
 
 void Checks::that(std::string name, std::string goal, std::string measured, bool pass) {
-    list_.push_back({std::move(name), std::move(goal), std::move(measured), pass});
+    list_.push_back({std::move(name), with_plain_nan(std::move(goal)),
+                     with_plain_nan(std::move(measured)), pass});
 }
 
 bool Checks::all_pass() const {

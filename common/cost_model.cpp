@@ -61,7 +61,7 @@ double kv_cache_bytes(const AttentionProblem& p, std::int64_t layers) {
 }
 
 std::int64_t largest_length(double budget, const std::function<double(std::int64_t)>& bytes_at) {
-    std::int64_t fits = -1, too_long = (std::int64_t{1} << 40) + 1;
+    std::int64_t fits = -1, too_long = LONGEST_LENGTH + 1;
     while (too_long - fits > 1) {
         const std::int64_t middle = fits + (too_long - fits) / 2;
         (bytes_at(middle) <= budget ? fits : too_long) = middle;

@@ -16,8 +16,7 @@
 
 namespace fa {
 
-// --- what is held
-// ---------------------------------------------------------------------------------
+// --- what is held ---
 
 /// Bytes of Q, K, V and O together.
 double qkvo_bytes(const AttentionProblem& problem);
@@ -28,13 +27,15 @@ double score_bytes(const AttentionProblem& problem, DType score_dtype);
 /// Bytes of the key/value cache of a model: K and V of `len_kv` tokens in each of its layers.
 double kv_cache_bytes(const AttentionProblem& problem, std::int64_t layers);
 
+/// More tokens than any memory holds.
+constexpr std::int64_t LONGEST_LENGTH = std::int64_t{1} << 40;
+
 /// The largest length T >= 0 with bytes_at(T) <= budget, for bytes_at that grows with T; found by
 /// bisection, exact.
-/// @return −1 if not even bytes_at(0) fits; at most 2^40
+/// @return −1 if not even bytes_at(0) fits; at most LONGEST_LENGTH
 std::int64_t largest_length(double budget, const std::function<double(std::int64_t)>& bytes_at);
 
-// --- what is moved and computed
-// -------------------------------------------------------------------
+// --- what is moved and computed ---
 
 /// Work and traffic of one kernel.
 struct Cost {
@@ -74,8 +75,7 @@ Cost q_outer_cost(const AttentionProblem& problem, TileSize tiles);
 /// tiles for M elements it moves Θ(T²d²/M) elements (Theorem 2).
 Cost kv_outer_cost(const AttentionProblem& problem, TileSize tiles);
 
-// --- what that takes
-// ------------------------------------------------------------------------------
+// --- what that takes ---
 
 /// What a machine can do at best, each by itself.
 struct Ceilings {

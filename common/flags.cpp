@@ -127,6 +127,15 @@ std::vector<float> parse_floats(const std::string& flag, const std::string& text
     return parse_list<float>(flag, text, "a number that fits into fp32", parse_number<float>);
 }
 
+float as_fp32(const std::string& flag, double number) {
+    if (std::abs(number) > static_cast<double>(std::numeric_limits<float>::max()))
+        throw UsageError(fmt::format("{}: {} does not fit into fp32", flag, number));
+    const auto narrow = static_cast<float>(number);
+    if (narrow == 0 && number != 0)
+        throw UsageError(fmt::format("{}: {} is 0 in fp32", flag, number));
+    return narrow;
+}
+
 DType parse_dtype(const std::string& flag, const std::string& text) {
     if (const auto dtype = dtype_from_name(text)) return *dtype;
     throw UsageError(fmt::format("{}: \"{}\" is none of fp32, fp16, bf16", flag, text));

@@ -42,6 +42,10 @@ std::vector<std::int64_t> parse_lengths(const std::string& flag, const std::stri
 /// Parses "1,3.5,-inf" into floats. @throws UsageError naming the flag and the piece
 std::vector<float> parse_floats(const std::string& flag, const std::string& text);
 
+/// The number as fp32. @throws UsageError naming the flag if it is too large for that, or so small
+/// that it would become 0
+float as_fp32(const std::string& flag, double number);
+
 /// Parses "fp32", "fp16" or "bf16". @throws UsageError naming the flag and the text
 DType parse_dtype(const std::string& flag, const std::string& text);
 

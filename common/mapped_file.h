@@ -16,8 +16,7 @@ namespace fa {
 class MappedFile {
   public:
     /// @throws std::runtime_error with the path and the system's reason if it cannot be opened or
-    /// is
-    ///         not a regular file (a directory, a pipe…)
+    ///         is not a regular file (a directory, a pipe…)
     explicit MappedFile(const std::filesystem::path& path);
     MappedFile(MappedFile&& other) noexcept;
     MappedFile& operator=(MappedFile&& other) noexcept;

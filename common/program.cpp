@@ -14,11 +14,18 @@
 namespace fa {
 namespace {
 
-/// Messages of libraries may span lines; ours are one line each.
+/// Messages of libraries may span lines; ours are one line each. It is called where an exception is
+/// handled, so it must not throw another: if stderr cannot be written to, the exit status says it.
 void print_error(const std::string& program, std::string message) {
     std::ranges::replace(message, '\n', ' ');
     std::fflush(stdout);  // what was printed before stands before the error, also in a log file
-    fmt::print(stderr, "{}: {}\n", program, message);
+    std::fputs(fmt::format("{}: {}\n", program, message).c_str(), stderr);
+}
+
+/// @throws std::runtime_error if anything that was printed did not arrive
+void flush_output() {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+        throw std::runtime_error("cannot be written to");
 }
 
 /// Why --device cuda cannot be had, or empty.
@@ -64,8 +71,10 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
         try {
             app_.parse(argc, argv);
         } catch (const CLI::ParseError& error) {
-            if (error.get_exit_code() == 0) return app_.exit(error);  // --help, on stdout
-            throw UsageError(error.what());
+            if (error.get_exit_code() != 0) throw UsageError(error.what());
+            app_.exit(error);  // --help, on stdout
+            flush_output();
+            return 0;
         }
         check_values(app_);
         if (const std::string reason = why_no_cuda();
@@ -81,7 +90,12 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
 
         results.context = run_context(name_, seed);
         results.context["description"] = app_.get_description();
-        body();
+        try {
+            body();
+        } catch (const Finished&) {
+            flush_output();
+            return 0;
+        }
 
         print_heading("Checks");
         fmt::print("{}", checks.str());
@@ -89,11 +103,8 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
             write_file_atomically(json, results.str(checks));
             fmt::print("\nResults written to {}\n", json.string());
         }
-        if (std::fflush(stdout) != 0 || std::ferror(stdout))
-            throw std::runtime_error("cannot be written to");
+        flush_output();
         return checks.all_pass() ? 0 : 1;
-    } catch (const Finished&) {
-        return 0;
     } catch (const UsageError& error) {
         print_error(name_, fmt::format("{} (see --help)", error.what()));
         return 2;

@@ -24,9 +24,11 @@ enum class DeviceChoice { automatic, cpu, cuda };
 ///   int main(int argc, char** argv) {
 ///       fa::Program program("ch02_online_softmax", "Softmax in one pass over the scores");
 ///       std::int64_t block = 2;
-///       program.flags().add_option("--block", block, "scores per
-///       block")->check(fa::above_zero()); return program.run(argc, argv, [&] { ...print;
-///       program.checks.at_most(...); });
+///       program.flags().add_option("--block", block, "block size")->check(fa::above_zero());
+///       return program.run(argc, argv, [&] {
+///           fmt::print("{} scores at a time\n", block);
+///           program.checks.at_most("error", measured, 1e-6);
+///       });
 ///   }
 /// @endcode
 class Program {

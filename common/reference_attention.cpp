@@ -1,7 +1,10 @@
 #include "common/reference_attention.h"
 
+#include <omp.h>
+
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace fa {
 namespace {
@@ -22,14 +25,19 @@ ReferenceResult reference(const AttentionProblem& p, const AttentionTensors& t) 
     result.o.assign(static_cast<std::size_t>(p.q_shape().count()), 0.0);
     result.lse.assign(static_cast<std::size_t>(p.batch * p.heads_q * p.len_q), -INF);
 
-#pragma omp parallel for collapse(3) schedule(dynamic, 16)
+    // A row of weights for each thread, taken here: no exception may leave a parallel region.
+    const int threads = omp_get_max_threads();
+    std::vector<std::vector<double>> rows(
+        static_cast<std::size_t>(threads),
+        std::vector<double>(static_cast<std::size_t>(p.len_kv), 0.0));
+#pragma omp parallel for collapse(3) schedule(dynamic, 16) num_threads(threads)
     for (std::int64_t b = 0; b < p.batch; ++b)
         for (std::int64_t h = 0; h < p.heads_q; ++h)
             for (std::int64_t i = 0; i < p.len_q; ++i) {
                 const std::int64_t row = (b * p.heads_q + h) * p.len_q + i;
                 double* o = result.o.data() + row * p.head_dim;
 
-                std::vector<double> weights(static_cast<std::size_t>(p.len_kv), 0.0);
+                std::vector<double>& weights = rows[static_cast<std::size_t>(omp_get_thread_num())];
                 double max = -INF;
                 for (std::int64_t j = 0; j < p.len_kv; ++j) {
                     if (!visible(p, i, j)) continue;

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
+#include <cerrno>
+#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "build_info.h"
 #include "common/machine.h"
@@ -93,11 +95,20 @@ bool is_written_in_place(const fs::path& path) {
     return fs::exists(path, ignored) && !fs::is_regular_file(path, ignored);
 }
 
-/// The file that a symbolic link names, so that it is replaced and not the link.
+/// The file that a symbolic link names, whether it is there yet or not, so that it is replaced and
+/// not the link.
 fs::path resolved(const fs::path& path) {
-    std::error_code error;
-    const fs::path file = fs::weakly_canonical(path, error);
-    return error ? path : file;
+    constexpr int MOST_LINKS = 40;  // as many as Linux follows
+    fs::path file = path;
+    std::error_code ignored;
+    for (int links = 0; fs::is_symlink(file, ignored); ++links) {
+        if (links == MOST_LINKS) {
+            errno = ELOOP;
+            fail(path, "write");
+        }
+        file = file.parent_path() / fs::read_symlink(file);  // an absolute target stands alone
+    }
+    return file;
 }
 
 }  // namespace

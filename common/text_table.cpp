@@ -64,7 +64,7 @@ double rounded(double x) {
 /// units of 1024 leave, keep their four digits.
 std::string in_units(double value, double base, std::span<const std::string_view> units,
                      bool keep_zeros) {
-    if (!std::isfinite(value)) return fmt::format("{}", value);
+    if (!std::isfinite(value)) return with_plain_nan(fmt::format("{}", value));
     std::size_t unit = 0;
     double magnitude = std::abs(value);
     while (rounded(magnitude) >= base && unit + 1 < units.size()) {
@@ -103,6 +103,24 @@ std::size_t display_width(std::string_view utf8) {
     return columns;
 }
 
+std::string with_plain_nan(std::string text) {
+    const auto is_word = [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               c == '_';
+    };
+    for (std::size_t at = 0; (at = text.find("nan", at)) != std::string::npos;) {
+        const bool sign = at > 0 && (text[at - 1] == '-' || text[at - 1] == '+');
+        const std::size_t first = at - (sign ? 1 : 0), end = at + 3;
+        const bool times = end < text.size() && text[end] == 'x';  // "nanx": so many times
+        const std::size_t after = end + (times ? 1 : 0);
+        const bool alone = (first == 0 || !is_word(text[first - 1])) &&
+                           (after == text.size() || !is_word(text[after]));
+        if (alone) text.replace(first, end - first, "NaN");
+        at = alone ? first + 3 : end;
+    }
+    return text;
+}
+
 TextTable::TextTable(std::vector<std::string> headers)
     : headers_(std::move(headers)), left_(headers_.size(), false) {
     if (!left_.empty()) left_[0] = true;
@@ -117,6 +135,7 @@ void TextTable::add(std::vector<std::string> cells) {
     if (cells.size() != headers_.size())
         throw std::invalid_argument(fmt::format("text table: a row of {} cells under {} headers",
                                                 cells.size(), headers_.size()));
+    for (std::string& cell : cells) cell = with_plain_nan(std::move(cell));
     rows_.push_back(std::move(cells));
 }
 

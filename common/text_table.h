@@ -14,8 +14,12 @@ namespace fa {
 /// UTF-8). The widths are the C library's (wcwidth).
 std::size_t display_width(std::string_view utf8);
 
-/// A table of text cells. The first column is flush left, the others flush right unless said
-/// otherwise.
+/// Numbers as fmt writes them, with each NaN as "NaN": fmt shows its sign, which means nothing and
+/// differs between compilers, as "nan" or "-nan".
+std::string with_plain_nan(std::string text);
+
+/// A table of text cells, in which a NaN stands as "NaN" (see with_plain_nan()). The first column
+/// is flush left, the others flush right unless said otherwise.
 class TextTable {
   public:
     explicit TextTable(std::vector<std::string> headers);

@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
         if (end == "throw") throw std::runtime_error("file x:\nno such thing");
         if (end == "memory") throw std::bad_alloc();
         if (end == "nothing") return;
+        if (end == "finished") throw fa::Finished();
         if (end == "much") fmt::print("{}\n", std::string(1 << 20, 'x'));
         if (end == "write") {
             // Writes one large file over and over until somebody ends the program.

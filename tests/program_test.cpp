@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <iterator>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "common/machine.h"
 #include "tests/run_program.h"
@@ -192,6 +194,30 @@ TEST_CASE("output that cannot be written is an error") {
     CHECK(one_line(much.err));
 }
 
+TEST_CASE("--help that cannot be written is an error, as is the end of a program that is done") {
+    for (const char* flags : {"--help", "--end finished"}) {
+        CAPTURE(flags);
+        const ProgramRun run = run_program(
+            {"sh", "-c", fmt::format("'{}' {} > /dev/full", FA_PROGRAM_FIXTURE, flags)});
+        CHECK(run.exit_status == 1);
+        CHECK(run.err == "program_fixture: standard output: cannot be written to\n");
+    }
+    CHECK(fixture({"--end", "finished"}).exit_status == 0);
+}
+
+TEST_CASE("an error that cannot be told is still an exit status") {
+    for (const char* nowhere : {"2>&-", "2>/dev/full"})
+        for (const auto& [flags, status] :
+             {std::pair{"--no-such-flag", 2}, {"--end usage", 2}, {"--end throw", 1}}) {
+            CAPTURE(nowhere);
+            CAPTURE(flags);
+            const ProgramRun run = run_program(
+                {"sh", "-c", fmt::format("'{}' {} {}", FA_PROGRAM_FIXTURE, flags, nowhere)});
+            CHECK(run.exit_status == status);
+            CHECK(run.signal == 0);
+        }
+}
+
 TEST_CASE("a problem larger than the machine's memory is refused before the work") {
     const AttentionProblem fits{.len_q = 1000, .len_kv = 1000, .head_dim = 64};
     check_fits_in_memory(fits);
@@ -241,6 +267,14 @@ TEST_CASE("lists of lengths") {
     }
     CHECK_THROWS_WITH(parse_lengths("--n", "1,abc"),
                       "--n: \"abc\" is not a length (such as 512 or 16k)");
+}
+
+TEST_CASE("numbers that become fp32") {
+    CHECK(as_fp32("--s", 0.1) == 0.1f);
+    CHECK(as_fp32("--s", 0) == 0);
+    CHECK(as_fp32("--s", -1e-40) < 0);
+    CHECK_THROWS_WITH(as_fp32("--s", 1e300), "--s: 1e+300 does not fit into fp32");
+    CHECK_THROWS_WITH(as_fp32("--s", -1e-50), "--s: -1e-50 is 0 in fp32");
 }
 
 TEST_CASE("lists of floats") {

@@ -99,7 +99,7 @@ TEST_CASE("a row names implementation and problem, the document has one shape") 
           R"("direction":"forward","median_ms":null,"max_error":null,"reason":"bad byte )"
           "\xef\xbf\xbd\"}");
     CHECK(document["checks"][0].dump() ==
-          R"({"name":"error","goal":"<= 1","measured":"nan","pass":false})");
+          R"({"name":"error","goal":"<= 1","measured":"NaN","pass":false})");
     CHECK(document.begin().key() == "context");
     results.extras["rows"] = 1;
     CHECK_THROWS_AS(results.str(checks), std::logic_error);
@@ -145,4 +145,20 @@ TEST_CASE("devices are written to and not replaced, links keep pointing") {
     write_file_atomically(link, "new");
     CHECK(fs::is_symlink(link));
     CHECK(read(target) == "new");
+    // Also to a file that is not there yet, by way of another folder and another link.
+    fs::create_directory(folder.path() / "sub");
+    const fs::path dangling = folder.path() / "sub" / "dangling";
+    fs::create_symlink("../second", dangling);
+    fs::create_symlink("third", folder.path() / "second");
+    check_can_be_written(dangling);
+    write_file_atomically(dangling, "written");
+    CHECK(fs::is_symlink(dangling));
+    CHECK(fs::is_symlink(folder.path() / "second"));
+    CHECK(read(folder.path() / "third") == "written");
+    const fs::path circle = folder.path() / "circle";
+    fs::create_symlink("circle", circle);
+    CHECK_THROWS_WITH_AS(write_file_atomically(circle, "text"),
+                         doctest::Contains("Too many levels of symbolic links"),
+                         std::runtime_error);
+    CHECK(fs::is_symlink(circle));
 }

@@ -41,9 +41,16 @@ const std::vector<Wrong>& wrong_calls() {
         {"scale NaN", "scale", [](Call& c) { c.problem.scale = std::nanf(""); }},
         {"scale too large", "2^126", [](Call& c) { c.problem.scale = -0x1.1p126f; }},
         {"scale infinite", "scale", [](Call& c) { c.problem.scale = HUGE_VALF; }},
-        {"too many elements", "2^62",
+        {"too many elements", "2^60",
          [](Call& c) { c.problem.len_q = c.problem.len_kv = std::int64_t{1} << 40; }},
-        {"a product that overflows before a zero", "2^62",
+        {"elements whose bytes need 64 bits", "2^60",
+         [](Call& c) {
+             c.problem.heads_q = c.problem.heads_kv = c.problem.head_dim = 1;
+             c.problem.batch = 2;
+             c.problem.len_q = std::int64_t{1} << 60;
+             c.problem.len_kv = 1;
+         }},
+        {"a product that overflows before a zero", "2^60",
          [](Call& c) {
              c.problem.batch = c.problem.len_kv = std::int64_t{1} << 62;
              c.problem.len_q = 0;

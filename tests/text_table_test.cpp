@@ -53,6 +53,19 @@ TEST_CASE("a table refuses a row of another length and a column that it lacks") 
     CHECK(TextTable({}).str().empty());
 }
 
+TEST_CASE("a NaN is NaN, whatever its sign") {
+    CHECK(with_plain_nan("nan") == "NaN");
+    CHECK(with_plain_nan("-nan") == "NaN");
+    CHECK(with_plain_nan("+nan %") == "NaN %");
+    CHECK(with_plain_nan("-nanx") == "NaNx");
+    CHECK(with_plain_nan("(1, -nan, -nan)") == "(1, NaN, NaN)");
+    CHECK(with_plain_nan("1-nan") == "1-nan");  // no number
+    CHECK(with_plain_nan("banana nancy") == "banana nancy");
+    TextTable table({"error"});
+    table.add({"-nan"});
+    CHECK(table.str() == "error\n-----\nNaN\n");
+}
+
 TEST_CASE("bytes in binary units") {
     CHECK(human_bytes(0) == "0 B");
     CHECK(human_bytes(17) == "17 B");
@@ -65,7 +78,8 @@ TEST_CASE("bytes in binary units") {
     CHECK(human_bytes(128.0 * 1024 * 1024) == "128 MiB");
     CHECK(human_bytes(-1536) == "-1.5 KiB");
     CHECK(human_bytes(0x1p70) == "1024 EiB");
-    CHECK(human_bytes(std::numeric_limits<double>::quiet_NaN()) == "nan");
+    CHECK(human_bytes(std::numeric_limits<double>::quiet_NaN()) == "NaN");
+    CHECK(human_bytes(-std::numeric_limits<double>::quiet_NaN()) == "NaN");
     CHECK(human_bytes(std::numeric_limits<double>::infinity()) == "inf");
 }
 
