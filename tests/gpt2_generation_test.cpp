@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "chapters/07_gpt2_124m/cross_entropy.h"
@@ -135,6 +136,8 @@ TEST_CASE("generation refuses what does not fit") {
     CHECK(generate(model, options, TEXT, 0).empty());
     CHECK(generate(model, options, TEXT, 20).size() == 20);  // 40 in all: the context
     CHECK(refusal([&] { generate(model, options, TEXT, 21); }).find("40") != std::string::npos);
+    CHECK(one_line(refusal(
+        [&] { generate(model, options, TEXT, std::numeric_limits<std::int64_t>::max()); })));
     CHECK(one_line(refusal([&] { generate(model, options, {}, 1); })));
     CHECK(one_line(refusal([&] { generate(model, options, TEXT, -1); })));
     CHECK(one_line(refusal([&] { generate(model, options, TEXT, 1, {.temperature = -1}); })));

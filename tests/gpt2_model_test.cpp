@@ -272,4 +272,6 @@ TEST_CASE("the largest score") {
     CHECK(bf16_step(693.46) == 4);
     CHECK(bf16_step(1) == 0x1p-7);
     CHECK(bf16_step(0) == 0);
+    CHECK(std::isnan(bf16_step(NAN)));
+    CHECK(std::isnan(bf16_step(INFINITY)));
 }

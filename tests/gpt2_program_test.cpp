@@ -96,6 +96,15 @@ TEST_CASE("a model of one's own: rows, tails, chosen attentions") {
     CHECK(results.dump().find(folder.directory().path().string()) == std::string::npos);
     CHECK(run.out.find("60 targets in 4 sequences") != std::string::npos);
     CHECK(run.out.find("[It is]") != std::string::npos);
+
+    const ProgramRun few = folder.run({"--count", "5", "--implementations", "cpu_fast", "--stats",
+                                       "9223372036854775807", "--activations", "fp32"});
+    CHECK(few.exit_status == 0);
+    CHECK(few.out.find("5 targets in 1 sequences of 5,") != std::string::npos);
+    // One target is no mean: what holds of many is not claimed.
+    const ProgramRun one = folder.run({"--count", "1", "--activations", "bf16,fp16"});
+    CAPTURE(one.out);
+    CHECK(one.exit_status == 0);
 }
 
 TEST_CASE("a reference that does not hold fails the run") {
@@ -122,6 +131,17 @@ TEST_CASE("a network of NaN fails the run, also with one attention alone") {
         CAPTURE(run.out);
         CHECK(run.exit_status == 1);
         CHECK(run.out.find("losses that are not finite") != std::string::npos);
+
+        // With a text to continue all is told and written just so.
+        const ProgramRun all =
+            folder.run({"--prompt", "It", "--generate", "8", "--json", folder.path("nan.json")});
+        CAPTURE(all.out);
+        CHECK(all.exit_status == 1);
+        CHECK(all.err.empty());
+        CHECK(all.out.find("No text is continued") != std::string::npos);
+        CHECK(all.out.find("losses that are not finite") != std::string::npos);
+        CHECK(all.out.find("-nan") == std::string::npos);
+        CHECK(read_json(folder.path("nan.json"))["rows"][0]["loss"].is_null());
     }
 }
 
@@ -131,7 +151,12 @@ TEST_CASE("wrong usage and bad files: one line each") {
     check_one_line(folder.run({"--count", "61"}), 2, "60 targets");
     check_one_line(folder.run({"--batch", "0"}), 2, "--batch");
     check_one_line(folder.run({"--implementations", "gpu_magic"}), 2, "cpu_naive");
+    CHECK(folder.run({"--implementations", "gpu_magic"}).err.find("cuda_") == std::string::npos);
+    check_one_line(folder.run({"--implementations", "cpu_fast,"}), 2, "empty");
+    check_one_line(folder.run({"--implementations", "cpu_fast,cpu_fast"}), 2, "twice");
     check_one_line(folder.run({"--activations", "fp8"}), 2, "fp8");
+    check_one_line(folder.run({"--activations", "bf16,"}), 2, "empty");
+    check_one_line(folder.run({"--prompt", "It", "--generate", "9223372036854775807"}), 2, "40");
     check_one_line(folder.run({"--prompt", "It is", "--generate", "36"}), 2, "40");
     check_one_line(folder.run({"--temperature", "-1"}), 2, "--temperature");
     check_one_line(folder.run({"--reference", folder.path("none.json")}), 1, "none.json");
@@ -151,6 +176,13 @@ TEST_CASE("wrong usage and bad files: one line each") {
         check_one_line(folder.run({"--reference", reference}), 1, "bad.json");
     }
     check_one_line(folder.run({"--reference", folder.directory().path().string()}), 1, "opened");
+    const auto prompted =
+        folder.directory()
+            .write("prompt.json", R"({"per_sequence_loss_f32": [1, 1], "context": 40, "targets": 60,
+                                      "greedy_f32": {"prompt": "It is", "new_tokens": [1]}})")
+            .string();
+    check_one_line(folder.run({"--reference", prompted, "--generate", "36"}), 2,
+                   "the reference's prompt");
 
     // Bytes with a shard's name: neither guessed nor evaluated.
     const std::string bytes = folder.directory().write("bytes.bin", "It is the road.").string();

@@ -107,7 +107,17 @@ TEST_CASE("reference losses: what they are compared with") {
     for (const char* text :
          {"", "{}", "[]", "{\"per_sequence_loss_f32\": 3}", "{\"per_sequence_loss_f32\": [\"x\"]}",
           "{\"per_sequence_loss_f32\": [1, 2], \"context\": 0}",
-          "{\"per_sequence_loss_f32\": [1, 2], \"context\": 10, \"targets\": 21}"}) {
+          "{\"per_sequence_loss_f32\": [1, 2], \"context\": 10, \"targets\": 21}",
+          "{\"per_sequence_loss_f32\": [1, 2], \"context\": 9223372036854775807}",
+          "{\"per_sequence_loss_f32\": [1, 2], \"targets\": 9223372036854775807}",
+          "{\"per_sequence_loss_f32\": [1, 2], \"context\": 18446744073709551615}",
+          "{\"per_sequence_loss_f32\": [1, 2], \"context\": 1e30}",
+          "{\"per_sequence_loss_f32\": [1], \"tokens_file\": \"../x\"}",
+          "{\"per_sequence_loss_f32\": [1], \"tokens_file\": \"/etc/x\"}",
+          "{\"per_sequence_loss_f32\": [1], \"tokens_file\": \"..\"}",
+          "{\"per_sequence_loss_f32\": [1], \"tokens_file\": \"\\u001b[2J\"}",
+          "{\"per_sequence_loss_f32\": [1], \"greedy_f32\": {\"prompt\": \"x\", "
+          "\"new_tokens\": [1e30]}}"}) {
         CAPTURE(text);
         const auto path = directory.write("reference.json", text);
         CHECK(one_line(refusal([&] { read_reference_losses(path); })));

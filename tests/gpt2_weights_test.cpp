@@ -118,6 +118,12 @@ TEST_CASE("config: what is refused, by name") {
         CAPTURE(text);
         CHECK(one_line(refusal([&] { parse_gpt2_config(text, "config"); })));
     }
+    // What is written in a file must not act on the terminal: escape, DEL, and U+009B.
+    for (const char* key : {"n_layer", "model_type", "activation_function"}) {
+        const std::string message = refusal_of(key, "\x1b[2J\x7f\xc2\x9b");
+        CHECK(message.find("\\x1b[2J\\x7f\\xc2\\x9b") != std::string::npos);
+        CHECK(one_line(message));
+    }
     const std::string deep(100000, '[');
     CHECK(one_line(refusal([&] { parse_gpt2_config(deep, "config"); })));
     CHECK(one_line(refusal([] { read_gpt2_config("/no/such/config.json"); })));
@@ -208,6 +214,9 @@ TEST_CASE("weights: a missing or foreign tensor and a wrong shape are named") {
     ModelFiles deeper = small_model();
     deeper.tensors["h.2.ln_1.weight"] = deeper.tensors["h.1.ln_1.weight"];
     CHECK(refusal([&] { read_back(deeper); }).find("h.2.ln_1.weight") != std::string::npos);
+    ModelFiles rude = small_model();
+    rude.tensors["\x1b[2J\xc2\x9b"] = rude.tensors["ln_f.bias"];
+    CHECK(refusal([&] { read_back(rude); }).find("\"\\x1b[2J\\xc2\\x9b\"") != std::string::npos);
     ModelFiles shallower = small_model();
     shallower.config["n_layer"] = 16000000;
     CHECK(refusal([&] { read_back(shallower); }).find("h.2.ln_1.weight") != std::string::npos);

@@ -23,7 +23,8 @@ std::vector<double> largest_scores(const Gpt2& model, const ForwardOptions& opti
                                    std::span<const std::int32_t> tokens, const EvaluationPlan& plan,
                                    const std::function<void(std::int64_t)>& advance = {});
 
-/// Distance between neighbouring bf16 numbers at `value`: bf16 has 8 significant bits. 0 at 0.
+/// Distance between neighbouring bf16 numbers at `value`: bf16 has 8 significant bits. 0 at 0,
+/// NaN at what is not finite.
 double bf16_step(double value);
 
 }  // namespace fa

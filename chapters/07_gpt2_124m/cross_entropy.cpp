@@ -1,6 +1,7 @@
 #include "chapters/07_gpt2_124m/cross_entropy.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <Eigen/Core>
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "chapters/07_gpt2_124m/rounding.h"
 
@@ -52,13 +54,13 @@ ConstMatrixMap head_of(const Gpt2& model) {
 /// The losses of at most TILE_TOKENS tokens, by one thread.
 void cross_entropy_block(const ConstMatrixMap& head, const ConstMatrixMap& hidden,
                          const std::int32_t* targets, DType activations, double* losses,
-                         Matrix& tile) {
+                         Matrix& memory) {
     const std::int64_t rows = hidden.rows(), vocabulary = head.rows();
     std::array<RunningSum, TILE_TOKENS> sums;
     std::array<float, TILE_TOKENS> target_logits;
     for (std::int64_t first = 0; first < vocabulary; first += TILE_WORDS) {
         const std::int64_t words = std::min(TILE_WORDS, vocabulary - first);
-        tile.resize(rows, words);
+        Eigen::Map<Matrix> tile(memory.data(), rows, words);
         tile.noalias() = hidden * head.middleRows(first, words).transpose();
         round_to(activations, {tile.data(), static_cast<std::size_t>(tile.size())});
         for (std::int64_t i = 0; i < rows; ++i) {
@@ -89,9 +91,14 @@ void cross_entropy(const Gpt2& model, std::span<const float> hidden,
                 fmt::format("cross-entropy: target {} is {}, outside the vocabulary of {}", i,
                             targets[i], model.config.vocabulary));
     const ConstMatrixMap head = head_of(model);
-#pragma omp parallel num_threads(arithmetic.thread_count())
+    const int threads = arithmetic.thread_count();
+    // One for each thread, taken here: no exception may leave a parallel region.
+    std::vector<Matrix> tiles(static_cast<std::size_t>(threads));
+    for (Matrix& tile : tiles)
+        tile.resize(std::min(TILE_TOKENS, count), std::min(TILE_WORDS, model.config.vocabulary));
+#pragma omp parallel num_threads(threads)
     {
-        Matrix tile;
+        Matrix& tile = tiles[static_cast<std::size_t>(omp_get_thread_num())];
 #pragma omp for schedule(dynamic)
         for (std::int64_t i = 0; i < count; i += TILE_TOKENS) {
             const ConstMatrixMap block(hidden.data() + i * width, std::min(TILE_TOKENS, count - i),

@@ -19,7 +19,7 @@ struct EvaluationPlan {
     std::int64_t batch = 4;    ///< sequences in one pass
 
     /// Sequences, a shorter last one included.
-    std::int64_t sequences() const { return (count + context - 1) / context; }
+    std::int64_t sequences() const { return count / context + (count % context > 0); }
     /// Targets of sequence `i`: context, or what is left for the last one.
     std::int64_t length(std::int64_t i) const {
         return i + 1 < sequences() ? context : count - i * context;

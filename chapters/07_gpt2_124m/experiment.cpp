@@ -1,6 +1,7 @@
 #include "chapters/07_gpt2_124m/experiment.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "chapters/01_memory_accounting/naive_attention.h"
 
@@ -22,7 +23,8 @@ Run Experiment::run(const Gpt2& model, const Implementation& implementation, DTy
             (implementation.device == Device::cuda ? plan.most_sequences() : 1) * plan.context);
         evaluate(*runner, tokens, warm_up);
         run.evaluation = evaluate(*runner, tokens, plan, advance);
-        if (!prompt.empty())
+        // Without a finite loss there are no logits to choose a token by. The checks say so.
+        if (!prompt.empty() && std::isfinite(run.evaluation.loss))
             run.continuation = generate(model, with, prompt, generate_count, sampling);
     } catch (const Unsupported& refusal) {
         run.unsupported = refusal.what();

@@ -19,7 +19,7 @@ struct Run {
     DType activations = DType::f32;                  ///< type of all that the network computes
     std::string unsupported;  ///< the implementation's reason; then nothing below is set
     Evaluation evaluation;    ///< losses and times
-    std::vector<std::int32_t> continuation;  ///< of the prompt, empty without one
+    std::vector<std::int32_t> continuation;  ///< of the prompt, empty without it or finite loss
 
     /// Evaluated targets by the time of the whole pass.
     double tokens_per_second(const EvaluationPlan& plan) const {
@@ -46,7 +46,8 @@ struct Experiment {
                 .observer = {}};
     }
 
-    /// Evaluates the plan, after one sequence to warm up, and continues the prompt if there is one.
+    /// Evaluates the plan, after one sequence to warm up, and continues the prompt if there is one
+    /// and the loss is finite.
     /// @param model   its weights already rounded to `activations`
     /// @param advance called with the number of sequences just done
     /// @throws what evaluate() and generate() throw; Unsupported is kept in the result instead

@@ -59,7 +59,7 @@ std::vector<std::int32_t> generate(const Gpt2& model, const ForwardOptions& opti
                                    const Sampling& sampling) {
     const auto length = static_cast<std::int64_t>(prompt.size());
     if (length == 0) throw std::invalid_argument("generation: the prompt is empty");
-    if (count < 0 || length + count > model.config.context)
+    if (count < 0 || count > model.config.context - length)
         throw std::invalid_argument(
             fmt::format("generation: {} tokens of prompt and {} new ones do not fit the network's "
                         "context of {}",

@@ -22,8 +22,7 @@ struct Sampling {
 /// len_kv = n.
 /// @return the new tokens
 /// @throws std::invalid_argument naming the numbers if the prompt is empty, prompt and new tokens
-/// do
-///         not fit the network's context, or temperature or top_k is negative
+///         do not fit the network's context, or temperature or top_k is negative
 std::vector<std::int32_t> generate(const Gpt2& model, const ForwardOptions& options,
                                    std::span<const std::int32_t> prompt, std::int64_t count,
                                    const Sampling& sampling = {});

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "common/printable.h"
+
 namespace fa {
 namespace {
 
@@ -30,8 +32,12 @@ class Keys {
     }
 
     [[noreturn]] void refuse(const char* key, const std::string& why) const {
-        throw std::runtime_error(
-            fmt::format("{}: \"{}\" is {}, {}", source_, key, json_.at(key).dump(), why));
+        const Json& value = json_.at(key);
+        // Text as it is, in its quotes; of all else the JSON, whose quotes are its own.
+        const std::string shown = value.is_string()       ? printable(value.get<std::string>())
+                                  : value.is_structured() ? value.type_name()
+                                                          : value.dump();
+        throw std::runtime_error(fmt::format("{}: \"{}\" is {}, {}", source_, key, shown, why));
     }
 
     std::int64_t extent(const char* key) const {

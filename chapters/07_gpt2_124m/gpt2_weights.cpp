@@ -7,6 +7,7 @@
 #include <string>
 
 #include "chapters/07_gpt2_124m/rounding.h"
+#include "common/printable.h"
 #include "common/safetensors.h"
 
 namespace fa {
@@ -55,7 +56,7 @@ class Reader {
             if (!known_.contains(tensor.name))
                 throw std::runtime_error(
                     fmt::format("{}: tensor {} belongs to no GPT-2 of {} layers",
-                                file_.path().string(), tensor.name, config.layers));
+                                file_.path().string(), printable(tensor.name), config.layers));
     }
 
   private:

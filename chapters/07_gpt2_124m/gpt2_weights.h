@@ -53,8 +53,7 @@ struct Gpt2Weights {
 /// files are ignored. An `lm_head.weight` is used if the config says that the head is not tied;
 /// beside a tied head it may only repeat `wte.weight`.
 /// @throws std::runtime_error naming file and key for a tensor that is missing, has another shape
-/// or
-///         dtype than the config asks for, or belongs to no network of this config
+///         or dtype than the config asks for, or belongs to no network of this config
 Gpt2Weights read_gpt2_weights(const std::filesystem::path& path, const Gpt2Config& config);
 
 /// Rounds every weight to `dtype`, as `model.bfloat16()` and `model.half()` do in PyTorch.

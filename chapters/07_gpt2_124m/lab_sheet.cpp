@@ -66,7 +66,7 @@ double sixteen_bit_bound(const EvaluationPlan& plan) {
 
 void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, Checks& checks) {
     const auto fp32_loss = fp32_loss_of(runs);
-    if (!fp32_loss) return;
+    if (!fp32_loss || plan.count < FEWEST_TARGETS) return;
     for (const Run* run : select(runs, false, false))
         checks.at_most(label(*run, "loss - loss in fp32"),
                        std::abs(run->evaluation.loss - *fp32_loss), sixteen_bit_bound(plan));
@@ -79,7 +79,7 @@ void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan,
     const double score = largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end());
     for (const bool fp32_activations : {true, false})
         for (const Run* run : select(runs, fp32_activations, true))
-            if (fp32_loss && bf16_step(score) >= COARSE_STEP)
+            if (fp32_loss && plan.count >= FEWEST_TARGETS && bf16_step(score) >= COARSE_STEP)
                 checks.at_least(
                     label(*run, fmt::format("loss moves: scores reach {:.0f}, where bf16 "
                                             "steps by {:g}",

@@ -22,6 +22,9 @@ constexpr double AGREEMENT_BOUND = 1e-5;
 constexpr double SIXTEEN_BIT_BOUND = 5e-4;
 /// From so many targets on.
 constexpr std::int64_t SIXTEEN_BIT_TARGETS = 65536;
+/// Over fewer the mean is that of single targets, for which no bound is known: nothing is claimed
+/// of losses that were computed in different types.
+constexpr std::int64_t FEWEST_TARGETS = 64;
 /// The bound for the targets of a plan.
 double sixteen_bit_bound(const EvaluationPlan& plan);
 /// Largest error of a log-sum-exp summed in blocks.

@@ -60,11 +60,14 @@ void embed(const Gpt2Weights& weights, std::int64_t width, std::span<const std::
 void layer_norm(const NormWeights& norm, const float* x, std::int64_t rows, float epsilon,
                 float* out, const Arithmetic& arithmetic) {
     const auto width = static_cast<std::int64_t>(norm.gain.size());
-#pragma omp parallel num_threads(arithmetic.thread_count())
+    // A copy in aligned memory, one for each thread: where a row lies must not decide in which
+    // order Eigen adds it up.
+    const int threads = arithmetic.thread_count();
+    std::vector<Eigen::ArrayXf> copies(static_cast<std::size_t>(threads));
+    for (Eigen::ArrayXf& copy : copies) copy.resize(width);
+#pragma omp parallel num_threads(threads)
     {
-        // A copy in aligned memory: where a row lies must not decide in which order Eigen adds it
-        // up.
-        Eigen::ArrayXf row(width);
+        Eigen::ArrayXf& row = copies[static_cast<std::size_t>(omp_get_thread_num())];
 #pragma omp for schedule(dynamic, BLOCK_TOKENS)
         for (std::int64_t i = 0; i < rows; ++i) {
             row = ConstArrayMap(x + i * width, width);
@@ -101,15 +104,20 @@ void linear(const LinearWeights& layer, const float* x, std::int64_t rows, float
     const ConstRowMap bias(layer.bias.data(), layer.out);
     MatrixMap result(out, rows, layer.out);
     const DType activations = arithmetic.activations;
-#pragma omp parallel num_threads(arithmetic.thread_count())
+    const int threads = arithmetic.thread_count();
+    // One for each thread, taken here: no exception may leave a parallel region.
+    std::vector<Matrix> tiles(static_cast<std::size_t>(threads));
+    for (Matrix& tile : tiles)
+        tile.resize(std::min(BLOCK_ROWS, rows), std::min(BLOCK_COLS, layer.out));
+#pragma omp parallel num_threads(threads)
     {
-        Matrix tile;
+        Matrix& memory = tiles[static_cast<std::size_t>(omp_get_thread_num())];
 #pragma omp for collapse(2) schedule(dynamic)
         for (std::int64_t i = 0; i < rows; i += BLOCK_ROWS) {
             for (std::int64_t j = 0; j < layer.out; j += BLOCK_COLS) {
                 const std::int64_t m = std::min(BLOCK_ROWS, rows - i);
                 const std::int64_t n = std::min(BLOCK_COLS, layer.out - j);
-                tile.resize(m, n);
+                MatrixMap tile(memory.data(), m, n);
                 tile.noalias() = in.middleRows(i, m) * weight.middleCols(j, n);
                 tile.rowwise() += bias.segment(j, n);
                 const std::span<float> values{tile.data(), static_cast<std::size_t>(m * n)};

@@ -64,7 +64,7 @@ void run_all(const Setup& setup, Findings& findings) {
 void measure_scores(const Setup& setup, std::int64_t sequences, Findings& findings) {
     const Experiment& experiment = setup.experiment;
     EvaluationPlan plan = experiment.plan;
-    plan.count = std::min(plan.count, sequences * plan.context);
+    plan.count = std::min(plan.count, std::min(sequences, plan.sequences()) * plan.context);
     {
         Progress progress("largest scores", plan.sequences());
         findings.largest = largest_scores(
@@ -126,6 +126,8 @@ void run(Program& program, const Flags& flags) {
     print_summations(findings.summations);
     if (setup.tokenizer && !baseline.continuation.empty())
         print_continuation(setup.prompt, baseline, *setup.tokenizer);
+    else if (!experiment.prompt.empty() && !std::isfinite(findings.fp32_loss()))
+        fmt::print("\nNo text is continued: the loss is not a finite number.\n");
 
     check_all(setup, findings, program.checks);
     write_all(setup, findings, program.results);

@@ -9,6 +9,7 @@
 #include "chapters/07_gpt2_124m/cross_entropy.h"
 #include "chapters/07_gpt2_124m/layers.h"
 #include "chapters/07_gpt2_124m/summation.h"
+#include "common/printable.h"
 #include "common/program.h"
 #include "common/text_table.h"
 
@@ -20,17 +21,6 @@ std::string percent(double share) {
 }
 std::string times(double factor) {
     return fmt::format("{:.2f}x", factor);
-}
-
-/// Text with its control characters, but for line ends and tabs, made visible: a network may write
-/// whatever it likes, but not on the reader's terminal.
-std::string visible(std::string_view text) {
-    std::string shown;
-    for (const char c : text) {
-        const bool control = (c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
-        shown += control ? fmt::format("\\x{:02x}", static_cast<unsigned>(c)) : std::string(1, c);
-    }
-    return shown;
 }
 
 SummationRow mean_errors(std::string name, const std::vector<LogSums>& sums) {
@@ -53,14 +43,14 @@ void print_setting(const std::string& model_name, const Gpt2Config& config,
     const auto floats = [](std::int64_t count) {
         return human_bytes(4 * static_cast<double>(count));
     };
-    const std::int64_t rows = std::min(plan.batch, plan.sequences()) * plan.context;
+    const std::int64_t rows = plan.most_sequences() * plan.longest();
     fmt::print("Network  {}: {} layers, {} heads of {}, width {}, context {}, vocabulary {}\n",
                model_name, config.layers, config.heads, config.head_dim(), config.width,
                config.context, config.vocabulary);
     fmt::print("         {} parameters, {} in fp32\n",
                human_count(static_cast<double>(config.parameters())), floats(config.parameters()));
     fmt::print("Tokens   {}: {} targets in {} sequences of {}, {} at a time\n", tokens_name,
-               plan.count, plan.sequences(), plan.context, plan.batch);
+               plan.count, plan.sequences(), plan.longest(), plan.batch);
     fmt::print("Memory   activations of a pass {}; all logits at once would be {}\n",
                floats(rows * (5 * config.width + config.inner)),
                floats(plan.count * config.vocabulary));
@@ -168,7 +158,8 @@ void print_summations(const std::vector<SummationRow>& rows) {
 
 void print_continuation(const std::string& prompt, const Run& run, const Tokenizer& tokenizer) {
     print_heading(fmt::format("Text continued, with {}", run.implementation->name));
-    fmt::print("[{}]{}\n", visible(prompt), visible(tokenizer.decode(run.continuation)));
+    fmt::print("[{}]{}\n", printable_lines(prompt),
+               printable_lines(tokenizer.decode(run.continuation)));
 }
 
 nlohmann::ordered_json json_row(const Run& run, const Experiment& experiment, const Run& baseline) {

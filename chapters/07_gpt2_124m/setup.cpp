@@ -1,9 +1,10 @@
 #include "chapters/07_gpt2_124m/setup.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
+#include <string_view>
 
 #include "chapters/07_gpt2_124m/model_text.h"
 #include "chapters/implementations.h"
@@ -17,27 +18,37 @@ namespace fs = std::filesystem;
 /// The tokens' name in the folder that scripts/fetch_gpt2.sh fills.
 constexpr const char* FETCHED_TOKENS = "val_tokens.bin";
 
-std::vector<std::string> split(const std::string& text) {
-    std::vector<std::string> pieces;
-    std::istringstream stream(text);
-    for (std::string piece; std::getline(stream, piece, ',');) pieces.push_back(piece);
-    return pieces;
+/// The names of a list, none if it is empty. @throws UsageError if one is empty or comes twice
+std::vector<std::string> split(const std::string& flag, std::string_view text) {
+    std::vector<std::string> names;
+    while (!text.empty() || !names.empty()) {
+        const std::size_t comma = text.find(',');
+        const std::string name(text.substr(0, comma));
+        if (name.empty()) throw UsageError(fmt::format("{}: a name is empty", flag));
+        if (std::ranges::find(names, name) != names.end())
+            throw UsageError(fmt::format("{}: {} is named twice", flag, name));
+        names.push_back(name);
+        if (comma == std::string_view::npos) break;
+        text.remove_prefix(comma + 1);
+    }
+    return names;
 }
 
 std::vector<const Implementation*> chosen_implementations(const std::string& names, Device device) {
-    std::vector<const Implementation*> chosen;
-    if (names.empty())
-        for (const Implementation& implementation : all_implementations())
-            if (implementation.device == device) chosen.push_back(&implementation);
-    for (const std::string& name : split(names)) {
-        try {
-            chosen.push_back(&implementation_named(name));
-        } catch (const std::invalid_argument& error) {
-            throw UsageError(fmt::format("--implementations: {}", error.what()));
+    std::vector<const Implementation*> here, chosen;
+    for (const Implementation& implementation : all_implementations())
+        if (implementation.device == device) here.push_back(&implementation);
+    if (names.empty()) return here;
+    for (const std::string& name : split("--implementations", names)) {
+        const auto found = std::ranges::find(here, name, &Implementation::name);
+        if (found == here.end()) {
+            std::vector<std::string_view> known;
+            for (const Implementation* implementation : here) known.push_back(implementation->name);
+            throw UsageError(fmt::format(
+                "--implementations: none that runs on device {} is called \"{}\"; there are: {}",
+                name_of(device), name, fmt::join(known, ", ")));
         }
-        if (chosen.back()->device != device)
-            throw UsageError(fmt::format("--implementations: {} does not run on device {}", name,
-                                         name_of(device)));
+        chosen.push_back(*found);
     }
     return chosen;
 }
@@ -45,7 +56,7 @@ std::vector<const Implementation*> chosen_implementations(const std::string& nam
 std::vector<DType> chosen_activations(const std::string& names, bool default_model) {
     if (names.empty() && default_model) return {DType::f32, DType::bf16};
     std::vector<DType> chosen{DType::f32};
-    for (const std::string& name : split(names)) {
+    for (const std::string& name : split("--activations", names)) {
         const std::optional<DType> dtype = dtype_from_name(name);
         if (!dtype)
             throw UsageError(
@@ -92,11 +103,11 @@ std::vector<std::int32_t> encode_prompt(const Flags& flags, const std::string& p
         throw UsageError("--prompt: no tokenizer lies beside the model");
     }
     std::vector<std::int32_t> tokens = tokenizer->encode(prompt);
-    if (static_cast<std::int64_t>(tokens.size()) + flags.generate > config.context)
+    if (flags.generate > config.context - static_cast<std::int64_t>(tokens.size()))
         throw UsageError(
-            fmt::format("--prompt of {} tokens and --generate {} do not fit the "
-                        "network's context of {}",
-                        tokens.size(), flags.generate, config.context));
+            fmt::format("{} of {} tokens and --generate {} do not fit the network's context of {}",
+                        flags.prompt.empty() ? "the reference's prompt" : "--prompt", tokens.size(),
+                        flags.generate, config.context));
     return tokens;
 }
 
