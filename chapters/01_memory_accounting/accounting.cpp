@@ -150,8 +150,10 @@ void show_longest(Program& program, const AccountingOptions& options) {
         std::vector<std::string> cells{human_bytes(memory)};
         for (const auto& [name, bytes_at] : ways) {
             const std::int64_t length = largest_length(memory, bytes_at);
-            longest = longest && bytes_at(length) <= memory && bytes_at(length + 1) > memory;
-            cells.push_back(fmt::format("{}", length));
+            const bool all = length == LONGEST_LENGTH;
+            longest =
+                longest && bytes_at(length) <= memory && (all || bytes_at(length + 1) > memory);
+            cells.push_back(all ? "2^40 or more" : fmt::format("{}", length));
         }
         table.add(cells);
     }

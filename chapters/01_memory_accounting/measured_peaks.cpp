@@ -44,19 +44,23 @@ float largest_difference(const Tensor<float>& a, const Tensor<float>& b) {
     return largest;
 }
 
-/// Where the peak of the blocked way comes from, and why it saves less than one tile for a matrix.
-void show_parts(const AttentionProblem& p, int threads, std::size_t peak) {
+/// What the blocked way holds, by name and in bytes.
+std::vector<std::pair<const char*, double>> parts_of_blocked(const AttentionProblem& p,
+                                                             int threads) {
     const double q = static_cast<double>(TILE.q), kv = static_cast<double>(TILE.kv);
     const double d = static_cast<double>(p.head_dim);
     const double float_bytes = sizeof(float) * static_cast<double>(threads);
-    const std::vector<std::pair<const char*, double>> parts{
-        {"a tile of S, made P in its place", q * kv * float_bytes},
-        {"tiles of Q and O", 2 * q * d * float_bytes},
-        {"tiles of K and V", 2 * kv * d * float_bytes},
-        {"m and l", 2 * q * float_bytes}};
+    return {{"a tile of S, made P in its place", q * kv * float_bytes},
+            {"tiles of Q and O", 2 * q * d * float_bytes},
+            {"tiles of K and V", 2 * kv * d * float_bytes},
+            {"m and l", 2 * q * float_bytes}};
+}
+
+/// Where the peak of the blocked way comes from, and why it saves less than one tile for a matrix.
+void show_parts(const AttentionProblem& p, int threads, std::size_t peak) {
     TextTable table({"at the peak of the blocked way", "bytes"});
     double rest = static_cast<double>(peak);
-    for (const auto& [name, bytes] : parts) {
+    for (const auto& [name, bytes] : parts_of_blocked(p, threads)) {
         table.add({name, human_bytes(bytes)});
         rest -= bytes;
     }
@@ -125,8 +129,14 @@ void add_checks(Checks& checks, const std::vector<Row>& rows, int threads) {
                 human_bytes(last.peak(BLOCKED)), last.peak(BLOCKED) < allowance);
     checks.at_most("blocked holds no more at the longest T than at the shortest, ratio",
                    std::round(100 * last.peak(BLOCKED) / first.peak(BLOCKED)) / 100, 1.05);
-    checks.that(at + "saved, less than on paper", fmt::format("<= {:.0f}", last.saved_on_paper()),
-                fmt::format("{:.0f}", last.saved()), last.saved() <= last.saved_on_paper());
+    // On paper a tile of S is all that is held. Where what products pack outweighs a short S, or
+    // the other tiles are narrow, that is no bound, and nothing is claimed.
+    double tiles = 0;
+    for (const auto& [name, bytes] : parts_of_blocked(last.problem, threads)) tiles += bytes;
+    if ((last.formula() + allowance) / tiles <= last.saved_on_paper())
+        checks.that(at + "saved, less than on paper",
+                    fmt::format("<= {:.0f}", last.saved_on_paper()),
+                    fmt::format("{:.0f}", last.saved()), last.saved() <= last.saved_on_paper());
     checks.at_most(at + "largest difference of O from the naive one", double{last.difference},
                    1e-5);
 }

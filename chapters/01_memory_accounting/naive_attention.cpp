@@ -229,10 +229,6 @@ void attend(const AttentionProblem& problem, const AttentionTensors& t, const Bl
     }
 }
 
-int thread_count(const Launch& launch) {
-    return launch.threads > 0 ? launch.threads : omp_get_max_threads();
-}
-
 std::string why_unsupported(const AttentionProblem& p) {
     constexpr std::int64_t LIMIT = std::int64_t{1}
                                    << 58;  // elements; bytes of S and P stay below 2^62
@@ -243,13 +239,13 @@ std::string why_unsupported(const AttentionProblem& p) {
 
 template <class Score>
 std::size_t workspace_bytes(const AttentionProblem& problem, const Launch& launch) {
-    return Workspace<Score>(problem, thread_count(launch), {}).bytes;
+    return Workspace<Score>(problem, launch.thread_count(), {}).bytes;
 }
 
 template <class Score>
 void run(const AttentionProblem& problem, const AttentionTensors& tensors,
          std::span<std::byte> memory, const Launch& launch) {
-    const int threads = thread_count(launch);
+    const int threads = launch.thread_count();
     const Workspace<Score> workspace(problem, threads, memory);
     with_element_type(problem.dtype, [&](auto element) {
         using T = decltype(element);

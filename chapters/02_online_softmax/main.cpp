@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "chapters/02_online_softmax/online_softmax.h"
 #include "chapters/02_online_softmax/orders.h"
 #include "chapters/02_online_softmax/pitfalls.h"
 #include "chapters/02_online_softmax/trace.h"
+#include "common/larger.h"
 #include "common/program.h"
 #include "common/random.h"
 #include "common/text_table.h"
@@ -22,6 +24,8 @@ namespace {
 using namespace fa;
 
 constexpr float INFINITE = std::numeric_limits<float>::infinity();
+/// Scores that lie so far apart, and their differences, are finite in fp32.
+constexpr double LARGEST_SPREAD = 1e37;
 constexpr double HALF_ULP = 0x1p-24;  // of fp32, relative: the error of one rounding
 
 /// Some scores and the rows of V that belong to them.
@@ -31,9 +35,9 @@ struct Keys {
     std::size_t head_dim;
 };
 
-/// A number in `digits` significant digits. The sign of a NaN means nothing.
+/// A number in `digits` significant digits.
 std::string number(double x, int digits) {
-    return std::isnan(x) ? "NaN" : fmt::format("{:.{}g}", x, digits);
+    return with_plain_nan(fmt::format("{:.{}g}", x, digits));
 }
 
 /// The numbers, or the first of them and how many there are.
@@ -85,11 +89,11 @@ void show_recurrence(Program& program, const Keys& keys, std::size_t block) {
     TextTable table({"block", "scores", "m old", "m new", "exp(m old - m new)", "l rescaled",
                      "+ weights", "= l"});
     TextTable with_v({"block", "rows of V", "acc old", "rescaled", "= acc"});
-    float worst_correction = 0;
+    double worst_correction = 0;
     for (std::size_t b = 0; b < trace.size(); ++b) {
         const TraceStep& step = trace[b];
         const SoftmaxState &before = step.before.softmax, &after = step.after.softmax;
-        worst_correction = std::max(worst_correction, step.correction);
+        worst_correction = larger_or_nan(double{step.correction}, worst_correction);
         if (!is_shown(b, trace.size())) {
             if (b == 6) table.add({"...", "", "", "", "", "", "", ""});
             if (b == 6) with_v.add({"...", "", "", "", ""});
@@ -118,10 +122,10 @@ void show_recurrence(Program& program, const Keys& keys, std::size_t block) {
     const double o_error = output_error(last, keys, want);
     fmt::print("{}", table.str());
     fmt::print("\n           one pass, fp32   two passes, fp64\n");
-    fmt::print("m          {:<16.9g} {:.9g}\n", last.softmax.max, want.max);
-    fmt::print("l          {:<16.9g} {:.9g}\n", last.softmax.sum, want.sum);
-    fmt::print("LSE        {:<16.9g} {:.9g}\n", last.softmax.lse(),
-               want.sum == 0 ? -double{INFINITE} : want.max + std::log(want.sum));
+    fmt::print("m          {:<16} {}\n", number(double{last.softmax.max}, 9), number(want.max, 9));
+    fmt::print("l          {:<16} {}\n", number(double{last.softmax.sum}, 9), number(want.sum, 9));
+    fmt::print("LSE        {:<16} {}\n", number(double{last.softmax.lse()}, 9),
+               number(want.sum == 0 ? -double{INFINITE} : want.max + std::log(want.sum), 9));
 
     print_heading("The same with V");
     fmt::print("{}", with_v.str());
@@ -134,7 +138,7 @@ void show_recurrence(Program& program, const Keys& keys, std::size_t block) {
                            error_bound(keys.scores.size()));
     program.checks.at_most("O, error against two passes, over the largest |v|", o_error,
                            2 * error_bound(keys.scores.size()));
-    program.checks.at_most("corrections never amplify", double{worst_correction}, 1);
+    program.checks.at_most("corrections never amplify", worst_correction, 1);
 }
 
 void show_merges(Program& program, std::size_t count, float spread) {
@@ -243,7 +247,7 @@ int main(int argc, char** argv) {
     Program program("ch02_online_softmax", "Softmax, and attention, in one pass over the scores.");
     std::string scores_text = "1,3,2,5,4,0,6,-1", values_text;
     std::size_t block = 2, random_count = 0, merge_count = 1000;
-    float spread = 3;
+    double spread = 3;
     auto* const scores_flag =
         program.flags().add_option("--scores", scores_text, "scores, such as 1,3.5,-inf");
     program.flags()
@@ -254,7 +258,7 @@ int main(int argc, char** argv) {
     program.flags().add_option("--block", block, "scores per block")->check(between(1, 1 << 20));
     program.flags()
         .add_option("--spread", spread, "standard deviation of random scores")
-        ->check(at_least(0));
+        ->check(between(0, LARGEST_SPREAD));
     program.flags()
         .add_option("--merge", merge_count, "number of random scores to merge in any order")
         ->check(between(2, 1 << 20));
@@ -264,7 +268,7 @@ int main(int argc, char** argv) {
         keys.scores = parse_floats("--scores", scores_text);
         if (random_count > 0) {
             keys.scores.resize(random_count);
-            Random(program.seed).fill_normal(keys.scores, spread);
+            Random(program.seed).fill_normal(keys.scores, as_fp32("--spread", spread));
         }
         // V has two columns: any numbers, and ones, whose acc is l and whose output is 1.
         std::vector<float> column(keys.scores.size());
@@ -273,14 +277,18 @@ int main(int argc, char** argv) {
         if (column.size() != keys.scores.size())
             throw UsageError(fmt::format("--values: {} values for {} scores", column.size(),
                                          keys.scores.size()));
+        double sum_of_values = 0;
         for (const float value : column) {
             if (!std::isfinite(value))  // times a weight of 0 it is NaN in one order, 0 in another
                 throw UsageError(fmt::format("--values: {} is not finite", value));
             keys.values.insert(keys.values.end(), {value, 1.0f});
+            sum_of_values += std::abs(double{value});
         }
+        if (sum_of_values > double{std::numeric_limits<float>::max()})  // acc may become as large
+            throw UsageError("--values: their sum does not fit into fp32");
 
         show_recurrence(program, keys, block);
-        show_merges(program, merge_count, spread);
+        show_merges(program, merge_count, as_fp32("--spread", spread));
         show_overflow(program);
         show_blocks_of_minus_infinity(program);
     });

@@ -156,19 +156,15 @@ void run(const AttentionProblem& p, const AttentionTensors& t, LoopOrder order, 
     }
 }
 
-int thread_count(const Launch& launch) {
-    return launch.threads > 0 ? launch.threads : omp_get_max_threads();
-}
-
 template <LoopOrder ORDER>
 std::size_t default_workspace_bytes(const AttentionProblem& p, const Launch& launch) {
-    return blocked_workspace_bytes(p, ORDER, TileSize{}, thread_count(launch));
+    return blocked_workspace_bytes(p, ORDER, TileSize{}, launch.thread_count());
 }
 
 template <LoopOrder ORDER>
 void run_default(const AttentionProblem& p, const AttentionTensors& t,
                  std::span<std::byte> workspace, const Launch& launch) {
-    blocked_attention(p, t, ORDER, TileSize{}, workspace, thread_count(launch));
+    blocked_attention(p, t, ORDER, TileSize{}, workspace, launch.thread_count());
 }
 
 std::string supports_all(const AttentionProblem&) {

@@ -3,6 +3,9 @@
 /// Attention tile by tile with Eigen: S exists only as one tile, and O is put together by the
 /// online softmax. Both loop orders of the FlashAttention papers, in plain code.
 
+#include <cstddef>
+#include <span>
+
 #include "chapters/03_blocked_attention/schedule.h"
 #include "common/attention.h"
 #include "common/cost_model.h"

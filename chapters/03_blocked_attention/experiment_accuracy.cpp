@@ -8,6 +8,7 @@
 #include "chapters/implementations.h"
 #include "common/aligned_buffer.h"
 #include "common/attention_data.h"
+#include "common/larger.h"
 #include "common/progress.h"
 #include "common/reference_attention.h"
 #include "common/text_table.h"
@@ -28,11 +29,6 @@ struct Shape3 {
 constexpr double GOAL = 1e-6;
 constexpr std::uint64_t DRAWS = 5;
 
-/// The larger; NaN if one is NaN.
-double larger(double a, double b) {
-    return std::isnan(a) || a > b ? a : b;
-}
-
 /// Largest error against fp64 of each implementation.
 std::vector<double> errors_of(const std::vector<const Implementation*>& implementations,
                               const AttentionProblem& p, std::uint64_t seed) {
@@ -45,7 +41,7 @@ std::vector<double> errors_of(const std::vector<const Implementation*>& implemen
         attention(*implementation, p, data.tensors(), workspace.bytes());
         double largest = 0;
         for (std::size_t i = 0; i < data.o.size(); ++i)
-            largest = larger(largest, std::abs(double{data.o.data()[i]} - gold.o[i]));
+            largest = larger_or_nan(largest, std::abs(double{data.o.data()[i]} - gold.o[i]));
         errors.push_back(largest);
     }
     return errors;
@@ -121,7 +117,7 @@ void show_accuracy(Program& program) {
             if (shape.held_to_goal) {
                 const double median = worst_median_of_draws(fp32, p, program.seed);
                 cells.push_back(fmt::format("{:.1e}", median));
-                worst_median = larger(worst_median, median);
+                worst_median = larger_or_nan(worst_median, median);
             } else {
                 cells.emplace_back("");
             }

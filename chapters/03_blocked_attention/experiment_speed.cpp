@@ -184,16 +184,23 @@ void show_speed(Program& program, const Options& options,
     for (const MachineRates& rates : machine) {
         AttentionProblem problem = p;
         problem.len_q = problem.len_kv = longest;
-        const double rate = problem.flops() / times.at({CPU_FAST.name, longest, rates.threads});
+        const auto time = times.find({CPU_FAST.name, longest, rates.threads});
+        if (time == times.end()) {
+            fmt::print(" not run with {} thread(s).", rates.threads);
+            continue;
+        }
+        const double rate = problem.flops() / time->second;
         fmt::print(" {:.2f} with {} thread(s).", rate / rates.product_flops, rates.threads);
     }
     fmt::print("\n");
 #ifdef NDEBUG
     double times_faster = 0;
-    for (const std::int64_t length : options.lengths)
-        if (const auto naive = times.find({CPU_NAIVE.name, length, 1}); naive != times.end())
-            times_faster =
-                std::max(times_faster, naive->second / times.at({CPU_FAST.name, length, 1}));
+    for (const std::int64_t length : options.lengths) {
+        const auto naive = times.find({CPU_NAIVE.name, length, 1});
+        const auto fast = times.find({CPU_FAST.name, length, 1});
+        if (naive != times.end() && fast != times.end())
+            times_faster = std::max(times_faster, naive->second / fast->second);
+    }
     if (times_faster > 0)
         program.checks.at_least("cpu_fast against cpu_naive, 1 thread, best length, times faster",
                                 times_faster, 1.0);

@@ -28,12 +28,12 @@ double law(const AttentionProblem& p, Schedule schedule, double on_chip_elements
 /// Runs all schedules at one on-chip size, adds a row each.
 /// @return whether every count was its formula's, and the largest difference between a schedule's
 ///         output and the naive one's
-std::pair<bool, double> compare_schedules(const AttentionProblem& p, std::int64_t on_chip_kb,
+std::pair<bool, double> compare_schedules(const AttentionProblem& p, std::int64_t on_chip_kib,
                                           AttentionData<float>& data, const Tensor<float>& naive,
                                           TextTable& table, nlohmann::ordered_json& json) {
     bool equal = true;
     double difference = 0;
-    const std::int64_t elements = on_chip_kb * 1024 / static_cast<std::int64_t>(sizeof(float));
+    const std::int64_t elements = on_chip_kib * 1024 / static_cast<std::int64_t>(sizeof(float));
     for (const Schedule schedule : SCHEDULES) {
         const TileSize tiles = tiles_on_chip(elements, p.head_dim, schedule);
         TrafficCounter counter;
@@ -47,7 +47,7 @@ std::pair<bool, double> compare_schedules(const AttentionProblem& p, std::int64_
         }
         const double in_law = static_cast<double>(counted.total()) / sizeof(float) /
                               law(p, schedule, static_cast<double>(elements));
-        table.add({fmt::format("{} KB", on_chip_kb), std::string(name_of(schedule)),
+        table.add({fmt::format("{} KiB", on_chip_kib), std::string(name_of(schedule)),
                    fmt::format("{}x{}", tiles.q, tiles.kv), mebibytes(counted.of(Operand::q)),
                    mebibytes(counted.of(Operand::k) + counted.of(Operand::v)),
                    mebibytes(counted.of(Operand::s) + counted.of(Operand::p)),
@@ -61,7 +61,7 @@ std::pair<bool, double> compare_schedules(const AttentionProblem& p, std::int64_
         row["len"] = p.len_q;
         row["head_dim"] = p.head_dim;
         row["causal"] = p.causal;
-        row["on_chip_bytes"] = on_chip_kb * 1024;
+        row["on_chip_bytes"] = on_chip_kib * 1024;
         row["block_q"] = tiles.q;
         row["block_kv"] = tiles.kv;
         row["counted_bytes"] = counted.total();
@@ -98,9 +98,9 @@ void show_traffic(Program& program, const Options& options) {
         const Tensor<float> naive = naive_output(p, data);
         bool equal = true;
         double difference = 0;
-        for (const std::int64_t kb : options.on_chip_kb) {
+        for (const std::int64_t kib : options.on_chip_kib) {
             const auto [same, error] =
-                compare_schedules(p, kb, data, naive, table, program.results.extras["traffic"]);
+                compare_schedules(p, kib, data, naive, table, program.results.extras["traffic"]);
             equal = equal && same;
             if (error > difference || std::isnan(error)) difference = error;
         }
@@ -112,7 +112,7 @@ void show_traffic(Program& program, const Options& options) {
                                difference, 2e-6);
     }
 
-    print_heading("Traffic against length: is it O(N)? M = 64 KB, d = 64, fp32, full, by formula");
+    print_heading("Traffic against length: is it O(N)? M = 64 KiB, d = 64, fp32, full, by formula");
     TextTable table({"N", "Q, K, V, O once", "three passes", "K/V outside", "Q outside",
                      "three passes / Q outside", "Q outside / inputs and output"});
     const std::int64_t elements = 64 * 1024 / static_cast<std::int64_t>(sizeof(float));

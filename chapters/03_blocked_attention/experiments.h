@@ -15,13 +15,13 @@ namespace fa {
 
 /// The knobs.
 struct Options {
-    AttentionProblem problem;              ///< of the timed runs; lengths are those below
-    std::vector<std::int64_t> lengths;     ///< of the timed runs
-    TileSize tiles;                        ///< of the blocked versions
-    int threads = 0;                       ///< where many are used
-    std::vector<std::int64_t> on_chip_kb;  ///< on-chip memories of the traffic tables, in KB
-    std::int64_t traffic_length = 1024;    ///< tokens of the traffic tables
-    double memory_limit = 0;               ///< bytes; timed runs that need more are left out
+    AttentionProblem problem;               ///< of the timed runs; lengths are those below
+    std::vector<std::int64_t> lengths;      ///< of the timed runs
+    TileSize tiles;                         ///< of the blocked versions
+    int threads = 0;                        ///< where many are used
+    std::vector<std::int64_t> on_chip_kib;  ///< on-chip memories of the traffic tables, in KiB
+    std::int64_t traffic_length = 1024;     ///< tokens of the traffic tables
+    double memory_limit = 0;                ///< bytes; timed runs that need more are left out
 };
 
 /// The tile scan of both orders, drawn, and as JSON under "traces".
@@ -30,7 +30,7 @@ void show_scan(Program& program, const Options& options);
 /// Bytes moved: counted, by formula, and against the asymptotic law.
 void show_traffic(Program& program, const Options& options);
 
-/// Largest error against fp64 of every CPU implementation.
+/// Largest errors against fp64 of the implementations of chapters 1 and 3.
 void show_accuracy(Program& program);
 
 /// Scratch memory per thread, by formula and measured; the same bits for any number of threads.

@@ -159,8 +159,7 @@ class QueryBlock {
 /// Threads worth starting: as many as asked for or offered, at most one a query block.
 inline int thread_count(const AttentionProblem& p, const Launch& launch) {
     const std::int64_t blocks = p.batch * p.heads_q * ((p.len_q + BLOCK_Q - 1) / BLOCK_Q);
-    const int wanted = launch.threads > 0 ? launch.threads : omp_get_max_threads();
-    return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, wanted));
+    return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, launch.thread_count()));
 }
 
 /// All blocks of queries of a problem with elements of type T, shared out among threads.

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
+#include <exception>
+#include <optional>
+#include <vector>
 
 #include "chapters/03_blocked_attention/simd.h"
+#include "common/machine.h"
 #include "common/stopwatch.h"
 #include "common/text_table.h"
 
@@ -17,29 +20,46 @@ namespace fa {
 namespace {
 
 /// Work per second of all threads: the best of `rounds` rounds that all threads start together.
-/// Each thread makes its data by `make()` and calls the result.
+/// Each thread makes its data by `make()`, in memory near it, and calls the result.
+/// @throws what make() or the first of its calls throws, in whichever thread
 template <class Make>
 double best_rate(int threads, int rounds, double work_per_round, Make&& make) {
     double best = 0;
+    std::exception_ptr error;  // none may leave a parallel region
 #pragma omp parallel num_threads(threads)
     {
-        auto work = make();
-        work();  // warm up
-        for (int round = 0; round < rounds; ++round) {
+        std::optional<decltype(make())> work;
+        try {
+            work.emplace(make());
+            (*work)();  // warm up
+        } catch (...) {
+#pragma omp critical
+            error = std::current_exception();
+        }
+#pragma omp barrier
+        for (int round = 0; !error && round < rounds; ++round) {
 #pragma omp barrier
             const Stopwatch clock;
-            work();
+            (*work)();
 #pragma omp barrier
 #pragma omp master
             best = std::max(best, threads * work_per_round / clock.seconds());
         }
     }
+    if (error) std::rethrow_exception(error);
     return best;
+}
+
+/// What the threads together may fill with data: more would measure how a machine swaps.
+std::size_t memory_to_use() {
+    return static_cast<std::size_t>(machine_memory_bytes() / 8);
 }
 
 double product_rate(int threads) {
     double best = 0;
     for (const Eigen::Index n : {256, 512, 1024}) {
+        const auto bytes = 3 * sizeof(float) * static_cast<std::size_t>(n * n);
+        if (best > 0 && bytes * static_cast<std::size_t>(threads) > memory_to_use()) break;
         const auto make = [n] {
             return [a = Eigen::MatrixXf(Eigen::MatrixXf::Random(n, n)),
                     b = Eigen::MatrixXf(Eigen::MatrixXf::Random(n, n)),
@@ -107,10 +127,11 @@ MachineRates measure_rates(int threads) {
     rates.eigen_exponentials = exponential_rate(
         threads, [](const Eigen::ArrayXf& from, Eigen::ArrayXf& to) { to = from.exp(); });
 
-    constexpr std::size_t COPY = std::size_t{64} << 20;
-    rates.copied_bytes = best_rate(threads, 3, 2.0 * COPY, [] {
-        return [from = std::vector<char>(COPY, 1), to = std::vector<char>(COPY)]() mutable {
-            std::memcpy(to.data(), from.data(), COPY);
+    const std::size_t copy =
+        std::min(std::size_t{64} << 20, memory_to_use() / (2 * static_cast<std::size_t>(threads)));
+    rates.copied_bytes = best_rate(threads, 3, 2.0 * static_cast<double>(copy), [copy] {
+        return [from = std::vector<char>(copy, 1), to = std::vector<char>(copy), copy]() mutable {
+            std::memcpy(to.data(), from.data(), copy);
         };
     });
     return rates;

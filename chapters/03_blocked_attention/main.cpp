@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     flags.add_option("--lengths", lengths, "tokens of the timed runs");
     flags.add_option("--batch", problem.batch, "batch of the timed runs")->check(size);
     flags.add_option("--heads", problem.heads_q, "heads of the timed runs")->check(size);
-    flags.add_option("--dim", problem.head_dim, "head dimension of the timed runs")
+    flags.add_option("--head-dim", problem.head_dim, "head dimension of the timed runs")
         ->check(between(1, 256));
     flags.add_option("--dtype", dtype, "fp32, fp16 or bf16: inputs of the timed runs");
     auto* const causal_flag =
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
         ->check(between(0, 1024));
     flags.add_option("--block-q", options.tiles.q, "queries in a tile, Eigen version")->check(size);
     flags.add_option("--block-kv", options.tiles.kv, "keys in a tile, Eigen version")->check(size);
-    flags.add_option("--on-chip", on_chip, "on-chip memories of the traffic tables, in KB");
+    flags.add_option("--on-chip", on_chip, "on-chip memories of the traffic tables, in KiB");
     flags.add_option("--traffic-length", options.traffic_length, "tokens of the traffic tables")
         ->check(between(1, 1 << 14));
     flags
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
 
     return program.run(argc, argv, [&] {
         options.lengths = parse_lengths("--lengths", lengths, 1, 1 << 20);
-        options.on_chip_kb = parse_lengths("--on-chip", on_chip, 1, 1 << 20);
+        options.on_chip_kib = parse_lengths("--on-chip", on_chip, 1, 1 << 20);
         if (options.threads == 0) options.threads = std::max(2, omp_get_max_threads());
         options.memory_limit = memory_limit_gib * (1 << 30);
         problem.heads_kv = problem.heads_q;

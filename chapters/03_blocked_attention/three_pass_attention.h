@@ -5,6 +5,9 @@
 /// (FlashAttention, Dao et al. 2022, Algorithm 0). It is here to be counted, not to be fast;
 /// chapter 1 has the naive attention that is as good as it can be made.
 
+#include <cstddef>
+#include <span>
+
 #include "chapters/03_blocked_attention/schedule.h"
 #include "common/attention.h"
 #include "common/cost_model.h"

@@ -11,7 +11,7 @@ namespace fa {
 /// The flags of the program.
 struct KernelOptions {
     AttentionProblem shape{.batch = 4, .heads_q = 12, .heads_kv = 12, .head_dim = 64};
-    int full = 0;
+    bool full = false;
     std::int64_t counted_length = 256;  ///< on the executor
     std::int64_t naive_length = 0;      ///< that does not fit
     std::size_t memory_limit = 0;       ///< of the GPU, pretended, in bytes

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
     flags.add_option("--head-dim", options.shape.head_dim, "head dimension d")
         ->check(between(1, 256));
     flags.add_option("--dtype", dtype, "type of Q, K, V and O: fp32, fp16 or bf16");
-    flags.add_option("--full", options.full, "1: without the causal mask")->check(between(0, 1));
+    flags.add_flag("--full", options.full, "without the causal mask");
     flags.add_option("--counted-length", counted,
                      "length T of the runs on the executor, which count and compare");
     flags.add_option("--runs", options.runs, "timed replays on the GPU")->check(between(1, 1000));
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
         shape.len_q = shape.len_kv = one_length("--length", length, 1 << 20);
         shape.heads_kv = shape.heads_q;
         shape.dtype = *type;
-        shape.causal = options.full == 0;
+        shape.causal = !options.full;
         options.counted_length = one_length("--counted-length", counted, 2048);
         options.naive_length = one_length("--naive-length", naive_length, 1 << 18);
         options.memory_limit =

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
     using namespace fa;
     Program program("ch05_exp2", "Softmax in base 2: the same result, fewer instructions.");
     std::string scores_text = "8,24,16,40", lengths = "1k", gpu_lengths = "4k";
-    float scale = 0.125f;
+    double scale = 0.125;
     std::int64_t error_length = 256;
     TimingOptions timing;
     program.flags().add_option("--scores", scores_text, "q k of one row, such as 8,24,-inf");
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
         ->check(between(1, 100000));
 
     return program.run(argc, argv, [&] {
-        if (!(std::fabs(scale) <= 0x1p126f))
+        if (!(std::fabs(scale) <= 0x1p126))
             throw UsageError("--scale must be at most 2^126 in magnitude");
         const auto one_length = [](const std::string& flag, const std::string& text) {
             const auto list = parse_lengths(flag, text);
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
         timing.length = one_length("--length", lengths);
         timing.gpu_length = one_length("--gpu-length", gpu_lengths);
 
-        show_bases(program, parse_floats("--scores", scores_text), scale);
+        show_bases(program, parse_floats("--scores", scores_text), as_fp32("--scale", scale));
         show_faults(program);
         show_units(program, timing.head_dim);
         show_cpu_times(program, timing);

@@ -14,14 +14,14 @@
 namespace fa {
 namespace {
 
-/// A number in four significant digits. The sign of a NaN means nothing.
+/// A number in four significant digits.
 std::string number(double x) {
-    return std::isnan(x) ? "NaN" : fmt::format("{:.4g}", x);
+    return with_plain_nan(fmt::format("{:.4g}", x));
 }
 
-/// Difference over the size of the right answer, of a number that is not 0.
+/// Difference over the size of the right answer, of a number that is not 0. 0 also if both are NaN.
 double relative(float got, float want) {
-    if (got == want) return 0;
+    if (got == want || (std::isnan(got) && std::isnan(want))) return 0;
     return std::abs(double{got} - double{want}) / std::max(std::abs(double{want}), 1e-30);
 }
 
@@ -74,8 +74,10 @@ void show_bases(Program& program, std::span<const float> scores, float scale) {
         if (difference > largest || std::isnan(difference)) largest = difference;
     }
     fmt::print("{}", table.str());
-    fmt::print("\nm + log l        base e  {:.6g}\n", e.lse);
-    fmt::print("c m' + log2 l    base 2  {:.6g}   times ln 2 = {:.6g}\n", two.lse_base2, two.lse);
+    fmt::print("{}", with_plain_nan(fmt::format("\nm + log l        base e  {:.6g}\n"
+                                                "c m' + log2 l    base 2  {:.6g}   times ln 2 = "
+                                                "{:.6g}\n",
+                                                e.lse, two.lse_base2, two.lse)));
     program.checks.at_most("the same probabilities in both bases", largest, 1e-6);
     program.checks.at_most("the same LSE once it is natural", relative(two.lse, e.lse), 1e-6);
 }

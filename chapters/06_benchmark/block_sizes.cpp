@@ -1,7 +1,6 @@
 #include "chapters/06_benchmark/block_sizes.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <memory>
@@ -22,10 +21,6 @@ constexpr int RUNS = 10, ATTEMPTS = 5;
 /// the machine disturb the least.
 constexpr double SLACK = 1.5;
 
-int thread_count(const Launch& launch) {
-    return launch.threads > 0 ? launch.threads : omp_get_max_threads();
-}
-
 /// Chapter 3's blocked attention, Q outside, in tiles of one size. An implementation is made of
 /// plain functions, so that the sizes must be known to the compiler.
 template <int BLOCK_Q, int BLOCK_KV>
@@ -33,11 +28,11 @@ Candidate cpu_blocked() {
     static constexpr TileSize TILES{.q = BLOCK_Q, .kv = BLOCK_KV};
     Candidate c{.implementation = CPU_BLOCKED, .tiles = TILES, .resources = {}};
     c.implementation.workspace_bytes = [](const AttentionProblem& p, const Launch& launch) {
-        return blocked_workspace_bytes(p, LoopOrder::q_outer, TILES, thread_count(launch));
+        return blocked_workspace_bytes(p, LoopOrder::q_outer, TILES, launch.thread_count());
     };
     c.implementation.run = [](const AttentionProblem& p, const AttentionTensors& t,
                               std::span<std::byte> workspace, const Launch& launch) {
-        blocked_attention(p, t, LoopOrder::q_outer, TILES, workspace, thread_count(launch));
+        blocked_attention(p, t, LoopOrder::q_outer, TILES, workspace, launch.thread_count());
     };
     c.is_default = TILES.q == TileSize{}.q && TILES.kv == TileSize{}.kv;
     return c;

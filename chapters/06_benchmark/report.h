@@ -2,6 +2,8 @@
 /// @file
 /// The timed rows as tables, as results and as checks.
 
+#include <vector>
+
 #include "chapters/06_benchmark/benchmark_rows.h"
 #include "common/program.h"
 

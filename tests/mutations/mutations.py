@@ -598,17 +598,17 @@ MUTATIONS = [
         "tiles_by_thread_count",
         BLOCKED,
         "the tile depends on the number of threads, and with it the order of the sums",
-        "blocked_attention(p, t, ORDER, TileSize{}, workspace, thread_count(launch));",
-        "blocked_attention(p, t, ORDER, TileSize{64, thread_count(launch) > 1 ? 32 : 64}, workspace,\n"
-        "                      thread_count(launch));",
+        "blocked_attention(p, t, ORDER, TileSize{}, workspace, launch.thread_count());",
+        "blocked_attention(p, t, ORDER, TileSize{64, launch.thread_count() > 1 ? 32 : 64}, workspace,\n"
+        "                      launch.thread_count());",
     ),
     mutation(
         "tiles_by_call",
         BLOCKED,
         "the tile depends on how often the function was called",
-        "blocked_attention(p, t, ORDER, TileSize{}, workspace, thread_count(launch));",
+        "blocked_attention(p, t, ORDER, TileSize{}, workspace, launch.thread_count());",
         "static int calls = 0;\n"
         "    blocked_attention(p, t, ORDER, TileSize{64, ++calls % 5 == 0 ? 32 : 64}, workspace,\n"
-        "                      thread_count(launch));",
+        "                      launch.thread_count());",
     ),
 ]
