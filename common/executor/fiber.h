@@ -27,7 +27,7 @@ namespace fa::executor {
 /// Runs a function that may pause. An exception in the function comes out of resume().
 class Fiber {
   public:
-    Fiber() = default;
+    Fiber() : memory_(new std::byte[STACK_BYTES]) {}
     ~Fiber() { cancel(); }
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
@@ -36,7 +36,6 @@ class Fiber {
     void start(const std::function<void()>& body) {
         cancel();
         cancelled_ = false;
-        if (!memory_) memory_.reset(new std::byte[STACK_BYTES]);
         new_stack();
         fiber_ = boost::context::fiber(std::allocator_arg, Stack{memory_.get()},
                                        [this, &body](boost::context::fiber&& caller) {
