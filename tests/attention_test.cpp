@@ -8,9 +8,12 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "chapters/08_tensor_cores/ladder.h"
 #include "chapters/implementations.h"
 #include "tests/attention_suite.h"
+#include "tests/suite_run.h"
 #ifdef FA_CUDA_ENABLED
 #include "common/cuda/device.h"
 #endif
@@ -21,6 +24,26 @@ namespace {
 std::set<std::string_view>& checks_with_a_test() {
     static std::set<std::string_view> names;
     return names;
+}
+
+/// What is tested: the list's entries for the device. With gaps of chunks, only those that move
+/// rows in chunks, and on the executor the steps that lead to them, too.
+std::vector<Implementation> implementations() {
+    std::vector<Implementation> chosen;
+    int first_chapter = 0;
+#ifdef FA_SUITE_CHUNKS
+    use_gaps_of_chunks();
+    first_chapter = 8;
+#ifndef FA_SANITIZED  // under which the executor is ten times as slow
+    if (const Device device = Device::FA_SUITE_DEVICE; device == Device::executor)
+        chosen.assign(ladder_on_executor().begin(), ladder_on_executor().end());
+#endif
+#endif
+    for (const Implementation& implementation : all_implementations())
+        if (implementation.device == Device::FA_SUITE_DEVICE &&
+            implementation.chapter >= first_chapter)
+            chosen.push_back(implementation);
+    return chosen;
 }
 
 /// Why the device cannot be used here, or empty.
@@ -37,8 +60,7 @@ void run_on_all(std::string_view name) {
         return;
     }
     const SuiteCheck& check = check_named(name);
-    for (const Implementation& implementation : all_implementations()) {
-        if (implementation.device != Device::FA_SUITE_DEVICE) continue;
+    for (const Implementation& implementation : implementations()) {
         SUBCASE(std::string(implementation.name).c_str()) {
             // A fault can break hundreds of values; a dozen lines tell the story.
             constexpr std::size_t SHOWN = 12;

@@ -46,7 +46,7 @@ if(NOT FA_CUDA STREQUAL "OFF")
     elseif(FA_CUDA STREQUAL "ON")
         message(FATAL_ERROR "FA_CUDA=ON, but no working nvcc was found")
     else()
-        message(STATUS "No nvcc: the chapters on the CPU are built, and the CUDA kernels of chapters 4 and 5 "
+        message(STATUS "No nvcc: the chapters on the CPU are built, and the CUDA kernels of chapters 4, 5 and 8 "
                        "for the CPU executor")
     endif()
 endif()
