@@ -129,7 +129,7 @@ class Unsupported : public std::runtime_error {
 /// Checks a problem by itself.
 /// @throws std::invalid_argument naming the field: a negative extent, head_dim < 1, heads_kv < 1,
 ///         heads_q not a multiple of heads_kv, a scale that is not finite, or a product of extents
-///         that passes 2^62.
+///         that passes 2^60.
 void validate(const AttentionProblem& problem);
 
 /// Checks that shapes and element types of the tensors are those of the problem, that memory is
