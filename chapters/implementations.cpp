@@ -13,9 +13,11 @@
 #include "chapters/04_cuda_tiled/executor_attention.h"
 #include "chapters/05_exp2/exp2_attention.h"
 #include "chapters/05_exp2/fast_exp2_attention.h"
+#include "chapters/08_tensor_cores/executor_tensor_cores.h"
 #ifdef FA_CUDA_ENABLED
 #include "chapters/04_cuda_tiled/naive_attention_cuda.h"
 #include "chapters/04_cuda_tiled/tiled_attention.h"
+#include "chapters/08_tensor_cores/cuda_tensor_cores.h"
 #endif
 
 namespace fa {
@@ -33,12 +35,14 @@ std::span<const Implementation> all_implementations() {
         EXECUTOR_TILED,
         EXECUTOR_REGISTER_TILED,
         EXECUTOR_EXP2,
+        EXECUTOR_TENSOR_CORES,
 #ifdef FA_CUDA_ENABLED
         CUDA_NAIVE,
         CUDA_NAIVE_16BIT_SCORES,
         CUDA_TILED,
         CUDA_REGISTER_TILED,
         CUDA_EXP2,
+        CUDA_TENSOR_CORES,
 #endif
     };
     // clang-format on

@@ -27,7 +27,8 @@ using SharedPointer = T*;
 /// An array in dynamic shared memory, `byte_offset` bytes from its start.
 template <class T>
 __device__ __forceinline__ T* shared_array(std::size_t byte_offset, std::int64_t) {
-    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];
+    // Rows of 128 bytes are swizzled by their address (chapter 8).
+    extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
     return reinterpret_cast<T*>(dynamic_shared_memory + byte_offset);
 }
 

@@ -25,6 +25,7 @@
 #define threadIdx (::fa::executor::position().thread)
 #define blockIdx (::fa::executor::position().block)
 #define __syncthreads() ::fa::executor::block_barrier(__FILE__, __LINE__)
+#define __syncthreads_or(vote) ::fa::executor::block_any(__FILE__, __LINE__, vote)
 
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
@@ -141,7 +142,7 @@ void store_packed(CheckedPointer<T, SPACE> to, const Packed<T, N>& value) {
 inline float shuffle_xor(float value, unsigned mask) {
     const std::byte* slots = executor::warp_exchange(static_cast<int>(mask), &value, sizeof value);
     float other;
-    std::memcpy(&other, slots + 16 * (threadIdx.x % executor::WARP_SIZE ^ mask), sizeof other);
+    std::memcpy(&other, slots + executor::SLOT_BYTES * (threadIdx.x % executor::WARP_SIZE ^ mask), sizeof other);
     return other;
 }
 

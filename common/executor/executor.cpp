@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/executor/async_copies.h"
 #include "common/executor/bank_counter.h"
 #include "common/executor/fiber.h"
 #include "common/executor/race_detector.h"
@@ -32,7 +33,8 @@ struct Thread {
 /// The rendezvous of one warp. Two sets of slots: a lane may bring its next value while slower
 /// lanes still read the last ones.
 struct Warp {
-    std::byte slots[2][WARP_SIZE][16];
+    std::byte slots[2][WARP_SIZE][SLOT_BYTES];
+    std::byte results[2][WARP_SIZE][SLOT_BYTES];
     int operation = 0;
     unsigned arrived = 0;
     unsigned phase = 0;
@@ -46,6 +48,7 @@ class Block {
           shared_bytes_(shared_bytes),
           threads_(block.count()),
           warps_(block.count() / WARP_SIZE),
+          copies_(block.count()),
           races_(shared_bytes, warps_.size()),
           options_(options) {
         position_.block_dim = block;
@@ -60,7 +63,9 @@ class Block {
                            static_cast<unsigned>(linear_block / grid.x / grid.y)};
         std::memset(shared_.data(), 0xff, shared_.size());  // a NaN in every type
         races_.block_barrier();                             // blocks follow one another
-        for (Warp& warp : warps_) warp = {};
+        for (Warp& warp : warps_) warp.operation = 0, warp.arrived = 0, warp.phase = 0;
+        for (AsyncCopies& copies : copies_) copies = {};
+        any_vote_ = false;
         for (Thread& thread : threads_) {
             thread.wait = Wait::none;
             thread.fiber.start(kernel);
@@ -77,7 +82,17 @@ class Block {
         pause(Wait::block);
     }
 
-    const std::byte* exchange(int operation, const void* value, std::size_t size) {
+    bool any(const char* file, int line, bool vote) {
+        any_vote_ |= vote;
+        barrier(file, line);
+        return last_vote_;
+    }
+
+    using Compute = void (*)(const std::byte*, std::byte*);
+
+    /// @return the warp's slots of operands, or of results if there is something to compute
+    const std::byte* exchange(int operation, const void* value, std::size_t size,
+                              Compute compute = nullptr) {
         Warp& warp = warps_[current_ / WARP_SIZE];
         if (warp.arrived == 0) warp.operation = operation;
         if (warp.operation != operation)
@@ -90,10 +105,31 @@ class Block {
             // A shuffle exchanges registers; it does not order accesses to memory.
             if (operation == WARP_BARRIER) races_.warp_barrier(current_ / WARP_SIZE);
             if (banks_) banks_->end_of_phase(current_ / WARP_SIZE);
+            if (compute != nullptr)
+                compute(&warp.slots[phase & 1][0][0], &warp.results[phase & 1][0][0]);
         } else {
             while (warp.phase == phase) pause(Wait::warp);
         }
-        return &warp.slots[phase & 1][0][0];
+        return compute != nullptr ? &warp.results[phase & 1][current_ % WARP_SIZE][0]
+                                  : &warp.slots[phase & 1][0][0];
+    }
+
+    void copy_async(std::size_t offset, const void* data) {
+        note_shared(offset, AsyncCopies::BYTES, /*is_write=*/true);
+        if (options_.copies_arrive_at_once) {
+            std::memcpy(shared_base() + offset, data, AsyncCopies::BYTES);
+            return;
+        }
+        std::memset(shared_base() + offset, 0xff, AsyncCopies::BYTES);
+        copies_[current_].add(offset, data);
+    }
+    void commit_copies() { copies_[current_].commit(); }
+    void wait_copies(std::size_t pending) {
+        copies_[current_].wait(pending, [&](std::size_t offset, const std::byte* data) {
+            // The hardware may have written at any moment since the copy was issued.
+            note_race(offset, AsyncCopies::BYTES, /*is_write=*/true);
+            std::memcpy(shared_base() + offset, data, AsyncCopies::BYTES);
+        });
     }
 
     void note_shared(std::size_t offset, std::size_t size, bool is_write) {
@@ -102,11 +138,7 @@ class Block {
         if (offset + size > shared_bytes_)
             fail(fmt::format("shared access at bytes {}..{} of {}", offset, offset + size,
                              shared_bytes_));
-        if (!races_.access(current_, offset, size, is_write))
-            fail(
-                fmt::format("race in shared memory at byte {}: two threads, one of them writing, "
-                            "and no barrier between",
-                            offset));
+        note_race(offset, size, is_write);
         if (banks_) banks_->access(current_, offset, size);
     }
 
@@ -128,6 +160,14 @@ class Block {
     }
 
   private:
+    void note_race(std::size_t offset, std::size_t size, bool is_write) {
+        if (!races_.access(current_, offset, size, is_write))
+            fail(
+                fmt::format("race in shared memory at byte {}: two threads, one of them writing, "
+                            "and no barrier between",
+                            offset));
+    }
+
     /// Lets every thread run as far as it can, then opens the barrier. @return true if all are
     /// done.
     bool round() {
@@ -152,6 +192,7 @@ class Block {
         if (first.wait == Wait::done) return true;
         ++counters_.barriers;
         races_.block_barrier();
+        last_vote_ = std::exchange(any_vote_, false);
         for (Thread& thread : threads_) thread.wait = Wait::none;
         return false;
     }
@@ -207,6 +248,8 @@ class Block {
     std::size_t shared_bytes_;
     std::vector<Thread> threads_;
     std::vector<Warp> warps_;
+    std::vector<AsyncCopies> copies_;
+    bool any_vote_ = false, last_vote_ = false;  // of the barrier ahead, and of the last one
     RaceDetector races_;
     std::optional<BankCounter> banks_;
     Options options_;
@@ -290,6 +333,25 @@ void block_barrier(const char* file, int line) {
 
 const std::byte* warp_exchange(int operation, const void* value, std::size_t size) {
     return current_block().exchange(operation, value, size);
+}
+
+const std::byte* warp_compute(int operation, const void* value, std::size_t size,
+                              void (*compute)(const std::byte*, std::byte*)) {
+    return current_block().exchange(operation, value, size, compute);
+}
+
+bool block_any(const char* file, int line, bool vote) {
+    return current_block().any(file, line, vote);
+}
+
+void copy_async(std::size_t offset, const void* data) {
+    current_block().copy_async(offset, data);
+}
+void commit_copies() {
+    current_block().commit_copies();
+}
+void wait_copies(std::size_t pending) {
+    current_block().wait_copies(pending);
 }
 
 std::byte* shared_base() {

@@ -8,7 +8,8 @@
 ///  - fails on a barrier that not all threads of the block reach, on a warp instruction whose lanes
 ///    do not meet, on an access outside an array or not aligned to its size, and on two threads
 ///    that touch the same word of shared memory, one of them writing, with no barrier between;
-///  - fills shared memory with NaN before each block.
+///  - fills shared memory with NaN before each block, and the target of an asynchronous copy until
+///    the copy has been waited for.
 ///
 /// It says nothing about time. Kernels see it through common/executor/device_language.h.
 
@@ -48,6 +49,7 @@ struct Counters {
 struct Options {
     bool reverse_order = false;  ///< last thread first: finds dependencies on the order of threads
     bool count_banks = false;    ///< record every shared access; slower, needs memory
+    bool copies_arrive_at_once = false;  ///< asynchronous copies do not wait to be waited for
     int workers = 0;             ///< OS threads that run blocks; 0: as many as OpenMP offers
 };
 
@@ -82,12 +84,36 @@ void block_barrier(const char* file, int line);
 /// __syncwarp(), as an operation.
 inline constexpr int WARP_BARRIER = -1;
 
-/// A rendezvous of the 32 lanes of a warp. Each lane leaves up to 16 bytes and `operation`;
-/// returned are the 32 lanes' 16-byte slots, valid until the lane's next call.
+/// What a lane can leave at a rendezvous of its warp, and what it can be given.
+inline constexpr std::size_t SLOT_BYTES = 32;
+
+/// A rendezvous of the 32 lanes of a warp. Each lane leaves up to SLOT_BYTES bytes and `operation`;
+/// returned are the 32 lanes' slots, SLOT_BYTES apart, valid until the lane's next call.
 /// @param operation WARP_BARRIER, which also orders the lanes' accesses to shared memory, or any
-///                  number that tells one shuffle from another
+///                  number that tells one warp instruction from another
 /// @throws Fault if the lanes come with different operations
 const std::byte* warp_exchange(int operation, const void* value, std::size_t size);
+
+/// A warp instruction that computes something of all lanes' operands. `compute` is called once, by
+/// the last lane to arrive: it reads 32 slots of operands and writes 32 slots of results.
+/// @return this lane's result, valid until the lane's next call
+/// @throws as warp_exchange()
+const std::byte* warp_compute(int operation, const void* value, std::size_t size,
+                              void (*compute)(const std::byte* operands, std::byte* results));
+
+/// __syncthreads_or(): as block_barrier(), and returns whether any thread of the block came with
+/// `vote`.
+bool block_any(const char* file, int line, bool vote);
+
+/// An asynchronous copy of 16 bytes to `offset` in shared memory. The bytes there are NaN from now
+/// on, and the copy arrives when the thread waits for it, not earlier (unless
+/// Options::copies_arrive_at_once).
+/// @param data 16 bytes, copied now
+void copy_async(std::size_t offset, const void* data);
+/// Ends a group of copies, empty or not.
+void commit_copies();
+/// Waits until at most `pending` of the thread's latest groups are still on their way.
+void wait_copies(std::size_t pending);
 
 /// Start and size of the block's dynamic shared memory.
 std::byte* shared_base();
