@@ -14,6 +14,7 @@
 #include "chapters/05_exp2/exp2_attention.h"
 #include "chapters/05_exp2/fast_exp2_attention.h"
 #include "chapters/08_tensor_cores/executor_tensor_cores.h"
+#include "chapters/08_tensor_cores/ladder.h"
 #ifdef FA_CUDA_ENABLED
 #include "chapters/04_cuda_tiled/naive_attention_cuda.h"
 #include "chapters/04_cuda_tiled/tiled_attention.h"
@@ -35,6 +36,13 @@ std::span<const Implementation> all_implementations() {
         EXECUTOR_TILED,
         EXECUTOR_REGISTER_TILED,
         EXECUTOR_EXP2,
+        EXECUTOR_MMA,
+        EXECUTOR_LDMATRIX,
+        EXECUTOR_SWIZZLE,
+        EXECUTOR_REGISTERS,
+        EXECUTOR_CP_ASYNC,
+        EXECUTOR_MASKS,
+        EXECUTOR_LAZY,
         EXECUTOR_TENSOR_CORES,
 #ifdef FA_CUDA_ENABLED
         CUDA_NAIVE,
@@ -42,6 +50,13 @@ std::span<const Implementation> all_implementations() {
         CUDA_TILED,
         CUDA_REGISTER_TILED,
         CUDA_EXP2,
+        CUDA_MMA,
+        CUDA_LDMATRIX,
+        CUDA_SWIZZLE,
+        CUDA_REGISTERS,
+        CUDA_CP_ASYNC,
+        CUDA_MASKS,
+        CUDA_LAZY,
         CUDA_TENSOR_CORES,
 #endif
     };

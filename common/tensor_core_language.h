@@ -11,7 +11,8 @@
 ///    8 × 8 matrices of 16-bit elements; lane l brings the address of row l % 8 of matrix l / 8
 ///  - `multiply_add<T>(c, a, b0, b1)`: mma.sync.m16n8k16, C += A·B with fp32 accumulators
 ///  - `pack<T>(low, high)`: two floats rounded to T in one register
-///  - `warp_any(x)`: whether any lane of the warp says so (CUDA's own `__syncthreads_or(x)` asks the
+///  - `warp_any(x)`: whether any lane of the warp says so (CUDA's own `__syncthreads_or(x)` asks
+///  the
 ///    block)
 ///  - `maximum3(a, b, c)` of integers; `float_bits(x)`: a float as an integer
 ///

@@ -11,6 +11,7 @@
 
 #include "chapters/implementations.h"
 #include "tests/attention_suite.h"
+#include "tests/suite_run.h"
 #ifdef FA_CUDA_ENABLED
 #include "common/cuda/device.h"
 #endif
@@ -22,6 +23,14 @@ std::set<std::string_view>& checks_with_a_test() {
     static std::set<std::string_view> names;
     return names;
 }
+
+#ifdef FA_SUITE_CHUNKS
+/// The implementations that move rows in chunks, among gaps that allow it.
+constexpr int FIRST_CHAPTER = 8;
+const bool gaps_are_chunks = (use_gaps_of_chunks(), true);
+#else
+constexpr int FIRST_CHAPTER = 0;
+#endif
 
 /// Why the device cannot be used here, or empty.
 std::string why_skipped() {
@@ -39,6 +48,7 @@ void run_on_all(std::string_view name) {
     const SuiteCheck& check = check_named(name);
     for (const Implementation& implementation : all_implementations()) {
         if (implementation.device != Device::FA_SUITE_DEVICE) continue;
+        if (implementation.chapter < FIRST_CHAPTER) continue;
         SUBCASE(std::string(implementation.name).c_str()) {
             // A fault can break hundreds of values; a dozen lines tell the story.
             constexpr std::size_t SHOWN = 12;

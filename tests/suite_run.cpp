@@ -30,6 +30,8 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 namespace {
 
+bool gaps_of_chunks = false;
+
 constexpr std::int64_t MARGIN = 64;       // elements before the first one
 constexpr std::int64_t SPARE_ROWS = 128;  // rows after the last one
 constexpr std::size_t GUARD_BYTES = 256;  // behind the workspace
@@ -59,6 +61,11 @@ Plan plan_for(const Shape& s, const RunOptions& options, bool sparse) {
     } else if (options.layout == Layout::dense) {
         plan.front = MARGIN;
         plan.strides = Strides::dense(s);
+    } else if (gaps_of_chunks && s.dim % 8 == 0) {
+        plan.front = MARGIN;
+        plan.strides.token = s.dim + 8;
+        plan.strides.head = (s.tokens + options.spare_rows) * plan.strides.token + 8;
+        plan.strides.batch = s.heads * plan.strides.head + 16;
     } else {
         plan.front = MARGIN;
         plan.strides.token = s.dim + 3;
@@ -276,6 +283,10 @@ class Observed {
 };
 
 }  // namespace
+
+void use_gaps_of_chunks() {
+    gaps_of_chunks = true;
+}
 
 Run run_case(const Implementation& implementation, const AttentionProblem& problem,
              const Inputs& inputs, const RunOptions& options) {

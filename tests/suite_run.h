@@ -29,6 +29,11 @@ enum class Layout {
 };
 std::string_view name_of(Layout layout);
 
+/// Makes the gaps of Layout::gaps whole 16-byte chunks from now on: some kernels move rows by other
+/// means if that is possible, and are to be seen doing it among gaps. For head dimensions that are
+/// multiples of eight elements.
+void use_gaps_of_chunks();
+
 /// What outputs and workspace hold before the run.
 enum class Fill { nan, number };
 

@@ -12,25 +12,25 @@ inline namespace FA_KERNEL_NAMESPACE {
 template <class T>
 struct Arguments : KernelArguments<T> {
     bool chunked;       ///< rows_are_chunked(): rows can be moved 16 bytes at a time
-    int section_heads;  ///< heads of a section (SectionPosition)
+    int heads_in_all;   ///< query heads of all batches
+    int section_heads;  ///< of a section (SectionPosition)
 };
 
 // [position]
 /// Longest blocks first, over all heads of a section and not only over one: blocks that run at the
-/// same time are equally long, and the short ones fill the gaps at the end. The K and V of a section
-/// fit into the L2 cache together.
+/// same time are equally long, and the short ones fill the gaps at the end. The K and V of a
+/// section fit into the L2 cache together.
 struct SectionPosition {
     int batch, head_q, head_kv, first_q;
 
     template <class T>
-    __device__ SectionPosition(const Arguments<T>& a, int heads_in_all, unsigned block_index,
-                               int block_m) {
+    __device__ SectionPosition(const Arguments<T>& a, unsigned block_index, int block_m) {
         const int q_blocks = (a.len_q + block_m - 1) / block_m;
         const int in_section = a.section_heads * q_blocks;
         const int section = static_cast<int>(block_index) / in_section;
         const int i = static_cast<int>(block_index) - section * in_section;
         const int first_head = section * a.section_heads;
-        const int heads = min(a.section_heads, heads_in_all - first_head);
+        const int heads = min(a.section_heads, a.heads_in_all - first_head);
         const int head = first_head + i % heads;
         first_q = (q_blocks - 1 - i / heads) * block_m;
         batch = head / a.heads_q;

@@ -28,12 +28,11 @@ void run_tensor_cores(const AttentionProblem& p, const AttentionTensors& t, std:
         const GpuProperties& gpu = gpu_properties();
         const auto arguments =
             arguments_for<T>(p, t, gpu.l2_bytes, [](auto* data, std::int64_t) { return data; });
-        Kernel::with_config(
-            p, arguments.chunked, gpu.multiprocessors, [&]<class Config>() {
-                launch(Kernel::template function<Config, T>(), blocks_of(p, Config::BLOCK_M),
-                       Config::THREADS, Config::SHARED_BYTES, static_cast<cudaStream_t>(how.stream),
-                       arguments, static_cast<int>(p.batch * p.heads_q));
-            });
+        Kernel::with_config(p, arguments.chunked, gpu.multiprocessors, [&]<class Config>() {
+            launch(Kernel::template function<Config, T>(), blocks_of(p, Config::BLOCK_M),
+                   Config::THREADS, Config::SHARED_BYTES, static_cast<cudaStream_t>(how.stream),
+                   arguments);
+        });
     });
 }
 

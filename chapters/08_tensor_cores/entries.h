@@ -36,11 +36,10 @@ std::string why_unsupported_by(const AttentionProblem& p, int multiprocessors,
     int block_m = 1 << 20;
     if (p.head_dim <= Kernel::MAX_HEAD_DIM)
         for (bool chunked : {false, true})
-            need = std::max(need, Kernel::with_config(p, chunked, multiprocessors,
-                                                      [&]<class Config>() {
-                                                          block_m = std::min(block_m,
-                                                                             Config::BLOCK_M);
-                                                      }));
+            need = std::max(need,
+                            Kernel::with_config(p, chunked, multiprocessors, [&]<class Config>() {
+                                block_m = std::min(block_m, Config::BLOCK_M);
+                            }));
     return tensor_core_why_unsupported(p, Kernel::MAX_HEAD_DIM, block_m, need, shared_limit);
 }
 
@@ -49,7 +48,7 @@ template <class T, class MakePointer>
 Arguments<T> arguments_for(const AttentionProblem& p, const AttentionTensors& t,
                            std::size_t l2_bytes, MakePointer make_pointer) {
     return {kernel_arguments<T>(p, t, make_pointer), rows_are_chunked(p, t),
-            heads_of_section(p, l2_bytes)};
+            static_cast<int>(p.batch * p.heads_q), heads_of_section(p, l2_bytes)};
 }
 
 }  // namespace FA_KERNEL_NAMESPACE

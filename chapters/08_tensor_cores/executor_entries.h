@@ -22,14 +22,13 @@ template <class Kernel, class Config, class T>
 executor::Counters run_config_on_executor(const AttentionProblem& p, const AttentionTensors& t,
                                           const executor::Options& options,
                                           std::size_t l2_bytes = PretendedGpu::L2_BYTES) {
-    const auto arguments =
-        arguments_for<T>(p, t, l2_bytes, []<class U>(U* data, std::int64_t count) {
-            return GlobalPointer<U>(data, count);
-        });
-    const int heads = static_cast<int>(p.batch * p.heads_q);
+    const auto arguments = arguments_for<T>(
+        p, t, l2_bytes,
+        []<class U>(U* data, std::int64_t count) { return GlobalPointer<U>(data, count); });
     const auto kernel = Kernel::template function<Config, T>();
-    return executor::run({static_cast<unsigned>(blocks_of(p, Config::BLOCK_M))}, {Config::THREADS},
-                         Config::SHARED_BYTES, [&] { kernel(arguments, heads); }, options);
+    return executor::run(
+        {static_cast<unsigned>(blocks_of(p, Config::BLOCK_M))}, {Config::THREADS},
+        Config::SHARED_BYTES, [&] { kernel(arguments); }, options);
 }
 
 /// Runs a problem with the sizes that the kernel's description chooses.
@@ -39,12 +38,10 @@ executor::Counters run_tensor_cores_on_executor(const AttentionProblem& p,
                                                 const executor::Options& options) {
     executor::Counters counters;
     with_16bit_type(p.dtype, [&](auto element) {
-        Kernel::with_config(p, rows_are_chunked(p, t), PretendedGpu::MULTIPROCESSORS,
-                            [&]<class Config>() {
-                                counters =
-                                    run_config_on_executor<Kernel, Config, decltype(element)>(
-                                        p, t, options);
-                            });
+        Kernel::with_config(
+            p, rows_are_chunked(p, t), PretendedGpu::MULTIPROCESSORS, [&]<class Config>() {
+                counters = run_config_on_executor<Kernel, Config, decltype(element)>(p, t, options);
+            });
     });
     return counters;
 }

@@ -5,8 +5,7 @@
 
 namespace fa {
 
-constinit const Implementation EXECUTOR_TENSOR_CORES =
-    tensor_core_executor_entry<TensorCoreKernel>("executor_tensor_cores",
-                                                 "the tensor-core kernel on the CPU executor");
+constinit const Implementation EXECUTOR_TENSOR_CORES = tensor_core_executor_entry<TensorCoreKernel>(
+    "executor_tensor_cores", "the tensor-core kernel on the CPU executor");
 
 }  // namespace fa

@@ -17,9 +17,9 @@ template <class Layout>
 __device__ __forceinline__ std::uint32_t a_offset(const Lane& lane, int first_row) {
     return Layout::offset(first_row + lane.index % 16, lane.index / 16);
 }
-/// For a 16 × 16 piece of K, 16 keys and 16 channels. A row of K is a column of B = Kᵀ, so that what
-/// a lane is given are neighbours in memory: no transposition. r[0], r[1] are B for the first eight
-/// keys, r[2], r[3] for the others.
+/// For a 16 × 16 piece of K, 16 keys and 16 channels. A row of K is a column of B = Kᵀ, so that
+/// what a lane is given are neighbours in memory: no transposition. r[0], r[1] are B for the first
+/// eight keys, r[2], r[3] for the others.
 template <class Layout>
 __device__ __forceinline__ std::uint32_t k_offset(const Lane& lane, int first_row) {
     const int matrix = lane.index / 8;

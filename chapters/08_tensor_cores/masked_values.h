@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What tensor cores make necessary: a masked key has the weight 0, and 0·NaN is NaN. Chapter 4 left
-/// such keys out of the sum; a matrix product cannot.
+/// What tensor cores make necessary: a masked key has the weight 0, and 0·NaN is NaN. Chapter 4
+/// left such keys out of the sum; a matrix product cannot.
 
 #include "chapters/08_tensor_cores/arguments.h"
 #include "chapters/08_tensor_cores/shared_tile.h"
@@ -22,15 +22,16 @@ __device__ __forceinline__ std::uint32_t not_finite(std::uint32_t pair) {
 }
 
 // [masked-values]
-/// Makes a tile of V fit to be multiplied by weights of 0. Where it holds NaN or infinity, those are
-/// added to the rows that see them, and become 0 in shared memory. All threads of the block call it,
-/// for tiles in which some keys are masked.
+/// Makes a tile of V fit to be multiplied by weights of 0. Where it holds NaN or infinity, those
+/// are added to the rows that see them, and become 0 in shared memory. All threads of the block
+/// call it, for tiles in which some keys are masked.
 /// @param O        rows of the lane, ROW_TILES times 16 to the warp
 /// @param visible  of this tile's keys, how many each of the lane's rows sees
 template <class T, class Copy, class Layout, int BLOCK_N, int ROW_TILES, int COLUMN_TILES>
-__device__ __forceinline__ void set_masked_values_aside(
-    SharedAddress V_smem, const Copy& copy, const Lane& lane,
-    const int (&visible)[ROW_TILES][2], float (&O)[ROW_TILES][COLUMN_TILES][4]) {
+__device__ __forceinline__ void set_masked_values_aside(SharedAddress V_smem, const Copy& copy,
+                                                        const Lane& lane,
+                                                        const int (&visible)[ROW_TILES][2],
+                                                        float (&O)[ROW_TILES][COLUMN_TILES][4]) {
     std::uint32_t found = 0;
 #pragma unroll
     for (int i = 0; i < Copy::TIMES; ++i) {
@@ -43,8 +44,8 @@ __device__ __forceinline__ void set_masked_values_aside(
     for (int key = 0; key < BLOCK_N; ++key)
 #pragma unroll
         for (int j = 0; j < COLUMN_TILES; ++j) {
-            const auto pair = load_shared<Packed<T, 2>>(
-                V_smem + Layout::offset(key, j) + static_cast<std::uint32_t>(4 * lane.pair));
+            const auto pair = load_shared<Packed<T, 2>>(V_smem + Layout::offset(key, j) +
+                                                        static_cast<std::uint32_t>(4 * lane.pair));
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
                 const float v = to_float(pair[e]);

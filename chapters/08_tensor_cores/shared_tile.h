@@ -9,9 +9,9 @@ namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
 // [layout]
-/// Rows of COLUMNS elements (a multiple of 64), in chunks of 8 elements or 16 bytes. Swizzled, chunk
-/// c of row r lies where chunk c ^ (r % 8) would lie: the same chunk of eight successive rows is in
-/// eight different places of 128 bytes, that is, in all 32 banks.
+/// Rows of COLUMNS elements (a multiple of 64), in chunks of 8 elements or 16 bytes. Swizzled,
+/// chunk c of row r lies where chunk c ^ (r % 8) would lie: the same chunk of eight successive rows
+/// is in eight different places of 128 bytes, that is, in all 32 banks.
 template <int COLUMNS, bool SWIZZLED>
 struct TileLayout {
     static constexpr int ROW_BYTES = 2 * COLUMNS, CHUNKS = COLUMNS / 8;

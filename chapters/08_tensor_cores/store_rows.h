@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The way out for O and LSE: from accumulators to global memory, by way of shared memory where rows
-/// take 16 bytes at a time.
+/// The way out for O and LSE: from accumulators to global memory, by way of shared memory where
+/// rows take 16 bytes at a time.
 
 #include "chapters/05_exp2/folded_scale.h"
 #include "chapters/08_tensor_cores/arguments.h"
@@ -32,7 +32,8 @@ __device__ __forceinline__ void finish_rows(const Arguments<T>& a, const Positio
 #pragma unroll
         for (int j = 0; j < COLUMN_TILES; ++j)
 #pragma unroll
-            for (int e = 2 * h; e < 2 * h + 2; ++e) O[j][e] = sum == 0.0f ? 0.0f : O[j][e] * inverse;
+            for (int e = 2 * h; e < 2 * h + 2; ++e)
+                O[j][e] = sum == 0.0f ? 0.0f : O[j][e] * inverse;
         const int query = at.first_q + row + 8 * h;
         if (a.lse && lane.pair == 0 && query < a.len_q)
             a.lse[at.batch * a.lse_stride_batch + at.head_q * a.lse_stride_head + query] =
@@ -75,9 +76,9 @@ __device__ __forceinline__ void stage_rows(SharedAddress tile, const Lane& lane,
     for (int h = 0; h < 2; ++h)
 #pragma unroll
         for (int j = 0; j < COLUMN_TILES; ++j)
-            store_shared(tile + Layout::offset(row + 8 * h, j) +
-                             static_cast<std::uint32_t>(4 * lane.pair),
-                         pack<T>(O[j][2 * h], O[j][2 * h + 1]));
+            store_shared(
+                tile + Layout::offset(row + 8 * h, j) + static_cast<std::uint32_t>(4 * lane.pair),
+                pack<T>(O[j][2 * h], O[j][2 * h + 1]));
 }
 
 /// Stores WARP_ROWS rows of the tile, all by one warp, 16 bytes at a time and row by row.

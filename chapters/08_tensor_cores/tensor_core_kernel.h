@@ -1,9 +1,10 @@
 #pragma once
 /// @file
-/// The last step: 16 or 32 rows to a warp, tiles by head dimension and length, and a switch for each
-/// idea of the chapter, so that it can be taken out again and its worth be measured.
+/// The last step: 16 or 32 rows to a warp, tiles by head dimension and length, and a switch for
+/// each idea of the chapter, so that it can be taken out again and its worth be measured.
 
 #include "chapters/08_tensor_cores/fragments.h"
+#include "chapters/08_tensor_cores/lazy_rows.h"
 #include "chapters/08_tensor_cores/masked_values.h"
 #include "chapters/08_tensor_cores/store_rows.h"
 
@@ -61,32 +62,18 @@ struct Warp {
     using Layout = typename Config::Layout;
     using Scores = float[ROW_TILES][KEY_TILES][4];
 
-    /// exp2 of a score that lies 8 above the reference is 256: harmless in 16 bits and in the sum.
-    static constexpr float LAZY_EXPONENT = 8.0f;
-    static constexpr float LOWEST = -0x1.fffffep+127f;
-    static constexpr int ALWAYS = -0x7fffffff - 1;
-
     Lane lane;
-    FoldedScale scale;
+    LazyRows<ROW_TILES, Config::LAZY, Config::POWERS_OF_TWO> reference;
     float O[ROW_TILES][COLUMN_TILES][4] = {};
-    float m[ROW_TILES][2];       ///< reference that exponents are relative to: a score, or LOWEST
-    float l[ROW_TILES][2] = {};  ///< sum of weights over the lane's own columns
-    int limit[ROW_TILES][2];     ///< bits of the score from which on the reference moves, or ALWAYS
-    bool huge = true;            ///< some |c·m| of the warp passes 2^31 (FoldedScale)
     std::uint32_t Q_regs[Q_IN_REGISTERS ? K_STEPS : 1][ROW_TILES][4];
-    SharedAddress q;          ///< of this lane's row of the warp's Q
-    std::uint32_t k, v;       ///< of this lane's row, in a tile of K, of V
+    SharedAddress q;     ///< of this lane's row of the warp's Q
+    std::uint32_t k, v;  ///< of this lane's row, in a tile of K, of V
 
     __device__ __forceinline__ Warp(FoldedScale folded, SharedAddress Q_smem)
-        : scale(folded),
+        : reference(folded),
           q(Q_smem + a_offset<Layout>(lane, lane.warp * Config::WARP_ROWS)),
           k(k_offset<Layout>(lane, 0)),
-          v(v_offset<Layout>(lane, 0)) {
-#pragma unroll
-        for (int i = 0; i < ROW_TILES; ++i)
-#pragma unroll
-            for (int h = 0; h < 2; ++h) m[i][h] = LOWEST, limit[i][h] = ALWAYS;
-    }
+          v(v_offset<Layout>(lane, 0)) {}
 
     /// The lane's first row in a tile of 16, counted from the block's first.
     __device__ __forceinline__ int row(int i) const {
@@ -123,76 +110,12 @@ struct Warp {
     }
     // [scores]
 
-    // [reference]
-    /// Sees to it that no score lies far above its row's reference. The usual answer, "none does",
-    /// costs one instruction for every two scores and no shuffle: floats that are not all negative
-    /// compare like integers, and __vimax3 takes three.
-    __device__ __forceinline__ void follow_maximum(const Scores& S) {
-        if constexpr (Config::LAZY) {
-            bool above = false;
-#pragma unroll
-            for (int i = 0; i < ROW_TILES; ++i)
-#pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    int x = ALWAYS, y = ALWAYS;
-#pragma unroll
-                    for (int j = 0; j < KEY_TILES; j += 2) {
-                        x = maximum3(x, float_bits(S[i][j][2 * h]), float_bits(S[i][j][2 * h + 1]));
-                        y = maximum3(y, float_bits(S[i][j + 1][2 * h]),
-                                     float_bits(S[i][j + 1][2 * h + 1]));
-                    }
-                    above |= max(x, y) >= limit[i][h];
-                }
-            if (!warp_any(above)) return;
-        }
-        raise_references(S);
-    }
-
-    /// Row by row, and each row by itself: whether another row of the warp is raised changes no bit.
-    __device__ __forceinline__ void raise_references(const Scores& S) {
-        const float margin = Config::LAZY ? LAZY_EXPONENT / scale.scale_log2 : 0.0f;
-        bool any_huge = false;
-#pragma unroll
-        for (int i = 0; i < ROW_TILES; ++i)
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                const float largest = row_of_four_maximum(own_maximum(S[i], h));
-                if (largest >= m[i][h] + margin) {
-                    const float correction = fast_exp2((m[i][h] - largest) * scale.scale_log2);
-                    m[i][h] = largest;
-                    l[i][h] *= correction;
-#pragma unroll
-                    for (int j = 0; j < COLUMN_TILES; ++j) {
-                        O[i][j][2 * h] *= correction;
-                        O[i][j][2 * h + 1] *= correction;
-                    }
-                    // A negative limit has no integer that would do: look closely every time.
-                    const float next = largest + margin;
-                    limit[i][h] = next >= 0.0f ? float_bits(next) : ALWAYS;
-                }
-                any_huge |= is_huge(m[i][h]);
-            }
-        huge = warp_any(any_huge);
-    }
-    // [reference]
-
-    /// Whether c·m is so large that rounding it could matter: from there on, exponents are computed
-    /// as c·(s − m), exactly 0 at s = m.
-    __device__ __forceinline__ bool is_huge(float reference) const {
-        return !(fabsf(reference * scale.scale_log2) < 0x1p31f);
-    }
-
     // [softmax-and-sum]
     /// P = exp2(c·S − c·m), 16 keys at a time, and O += P·V with them: the exponentials of the next
     /// keys run on one unit while the products of these run on another.
     __device__ __forceinline__ void weighted_sum(Scores& S, SharedAddress V_smem) {
-        const float c = scale.scale_log2;
         float shift[ROW_TILES][2];
-#pragma unroll
-        for (int i = 0; i < ROW_TILES; ++i)
-#pragma unroll
-            for (int h = 0; h < 2; ++h) shift[i][h] = m[i][h] * c;
-        if (huge) take_references_off(S, shift);
+        reference.shifts(S, shift);
 #pragma unroll
         for (int step = 0; step < KEY_TILES / 2; ++step) {
             std::uint32_t P[ROW_TILES][4];
@@ -200,15 +123,7 @@ struct Warp {
             for (int i = 0; i < ROW_TILES; ++i) {
 #pragma unroll
                 for (int j = 2 * step; j < 2 * step + 2; ++j)
-#pragma unroll
-                    for (int e = 0; e < 4; ++e) {
-                        float& s = S[i][j][e];
-                        // LN_2: what a kernel that knows exp only would do, two products a weight.
-                        s = Config::POWERS_OF_TWO
-                                ? fast_exp2(fmaf(s, c, -shift[i][e / 2]))
-                                : fast_exp(fmaf(s, c * LN_2, -shift[i][e / 2] * LN_2));
-                        l[i][e / 2] += s;
-                    }
+                    reference.weigh(S[i][j], shift[i], reference.l[i]);
                 pack_weights<T>(P[i], S[i][2 * step], S[i][2 * step + 1]);
             }
             const std::uint32_t from =
@@ -226,28 +141,13 @@ struct Warp {
         }
     }
     // [softmax-and-sum]
-
-    /// S − m in place of S, and nothing left to shift by.
-    __device__ __forceinline__ void take_references_off(Scores& S, float (&shift)[ROW_TILES][2]) {
-#pragma unroll
-        for (int i = 0; i < ROW_TILES; ++i)
-#pragma unroll
-            for (int h = 0; h < 2; ++h)
-                if (is_huge(m[i][h])) {
-                    shift[i][h] = 0.0f;
-#pragma unroll
-                    for (int j = 0; j < KEY_TILES; ++j)
-#pragma unroll
-                        for (int e = 2 * h; e < 2 * h + 2; ++e) S[i][j][e] -= m[i][h];
-                }
-    }
 };
 
 // [kernel]
 /// Grid: query blocks × heads × batch in x. Block: THREADS. Shared memory: SHARED_BYTES.
 template <class Config, class T>
 __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
-    tensor_core_attention(const Arguments<T> a, int heads_in_all) {
+    tensor_core_attention(const Arguments<T> a) {
     constexpr int BLOCK_M = Config::BLOCK_M, BLOCK_N = Config::BLOCK_N, STAGES = Config::STAGES;
     constexpr int ROW_TILES = Config::ROW_TILES;
     constexpr int AHEAD = STAGES > 1 ? STAGES - 1 : 1;  // tiles on their way before the loop
@@ -259,7 +159,7 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
     const SharedAddress V_smem = K_smem + STAGES * KV_BYTES;
     const auto at = [&] {
         if constexpr (Config::SECTIONS)
-            return SectionPosition(a, heads_in_all, blockIdx.x, BLOCK_M);
+            return SectionPosition(a, blockIdx.x, BLOCK_M);
         else
             return BlockPosition(a, blockIdx.x, BLOCK_M);
     }();
@@ -277,12 +177,14 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
     // Beyond this key none of this warp's queries sees any.
     const int warp_keys =
         Config::OWN_DIAGONAL
-            ? a.visible_keys(min(at.first_q + (warp.lane.warp + 1) * Config::WARP_ROWS, a.len_q) - 1)
+            ? a.visible_keys(min(at.first_q + (warp.lane.warp + 1) * Config::WARP_ROWS, a.len_q) -
+                             1)
             : keys;
 
     // Of all tiles only the last can end early.
     const auto copy_tile = [&](auto whole, int n, std::uint32_t stage) {
-        const auto copy = [&](SharedAddress to, GlobalPointer<const T> source, std::int64_t stride) {
+        const auto copy = [&](SharedAddress to, GlobalPointer<const T> source,
+                              std::int64_t stride) {
             const GlobalPointer<const T> first = source + n * BLOCK_N * stride;
             const int there = a.len_kv - n * BLOCK_N;
             if constexpr (Config::CHUNKED)
@@ -343,7 +245,7 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
             if constexpr (MASKED)
 #pragma unroll
                 for (int i = 0; i < ROW_TILES; ++i) mask_scores(S[i], warp.lane, visible[i]);
-            warp.follow_maximum(S);
+            warp.reference.follow_maximum(S, warp.O);
             warp.weighted_sum(S, V_smem + stage);
         }
         wait_copies<PENDING>();
@@ -355,9 +257,12 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
     for (; n >= 0; --n) tile(std::false_type{}, n);
     // [loop]
 
+    warp_barrier();  // where there is no tile at all, nothing else separates reading Q from writing
+                     // O
 #pragma unroll
     for (int i = 0; i < ROW_TILES; ++i) {
-        finish_rows(a, at, warp.lane, warp.row(i), scale, warp.m[i], warp.l[i], warp.O[i]);
+        finish_rows(a, at, warp.lane, warp.row(i), scale, warp.reference.m[i], warp.reference.l[i],
+                    warp.O[i]);
         if constexpr (Config::CHUNKED)  // the warp's own rows of Q, which nobody reads any more
             stage_rows<T, Layout>(Q_smem, warp.lane, warp.row(i), warp.O[i]);
         else

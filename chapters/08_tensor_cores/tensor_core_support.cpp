@@ -43,8 +43,7 @@ std::string capability_why_unsupported(int compute_capability) {
 std::string tensor_core_why_unsupported(const AttentionProblem& p, std::int64_t most_head_dim,
                                         int block_m, std::size_t shared_need,
                                         std::size_t shared_limit) {
-    if (p.dtype == DType::f32)
-        return "dtype is fp32; tensor cores multiply fp16 and bf16 here";
+    if (p.dtype == DType::f32) return "dtype is fp32; tensor cores multiply fp16 and bf16 here";
     if (p.head_dim > most_head_dim)
         return fmt::format("head_dim is {}, at most {} is possible", p.head_dim, most_head_dim);
     if (std::string reason = fused_sizes_why_unsupported(p); !reason.empty()) return reason;

@@ -83,8 +83,7 @@ __device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], SharedAddre
                  : "r"(row)
                  : "memory");
 }
-__device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&r)[4],
-                                                         SharedAddress row) {
+__device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&r)[4], SharedAddress row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                  : "r"(row)

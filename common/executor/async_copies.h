@@ -25,8 +25,8 @@ class AsyncCopies {
     /// Ends the group.
     void commit() { group_ends_.push_back(copies_.size()); }
 
-    /// Calls `arrive(offset, data)` for all copies of all but the last `pending` groups. Copies that
-    /// no group holds yet are not waited for.
+    /// Calls `arrive(offset, data)` for all copies of all but the last `pending` groups. Copies
+    /// that no group holds yet are not waited for.
     template <class Arrive>
     void wait(std::size_t pending, Arrive&& arrive) {
         if (group_ends_.size() <= pending) return;

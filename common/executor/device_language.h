@@ -142,7 +142,8 @@ void store_packed(CheckedPointer<T, SPACE> to, const Packed<T, N>& value) {
 inline float shuffle_xor(float value, unsigned mask) {
     const std::byte* slots = executor::warp_exchange(static_cast<int>(mask), &value, sizeof value);
     float other;
-    std::memcpy(&other, slots + executor::SLOT_BYTES * (threadIdx.x % executor::WARP_SIZE ^ mask), sizeof other);
+    std::memcpy(&other, slots + executor::SLOT_BYTES * (threadIdx.x % executor::WARP_SIZE ^ mask),
+                sizeof other);
     return other;
 }
 

@@ -50,7 +50,7 @@ struct Options {
     bool reverse_order = false;  ///< last thread first: finds dependencies on the order of threads
     bool count_banks = false;    ///< record every shared access; slower, needs memory
     bool copies_arrive_at_once = false;  ///< asynchronous copies do not wait to be waited for
-    int workers = 0;             ///< OS threads that run blocks; 0: as many as OpenMP offers
+    int workers = 0;  ///< OS threads that run blocks; 0: as many as OpenMP offers
 };
 
 /// A fault of the kernel: what, and in which block and thread.

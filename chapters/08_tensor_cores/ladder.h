@@ -1,0 +1,32 @@
+#pragma once
+/// @file
+/// The steps of the ladder as entries of the list: the same sources on the executor and the GPU.
+
+#include <string_view>
+
+#include "chapters/04_cuda_tiled/kernel_resources.h"
+#include "common/attention.h"
+
+namespace fa {
+
+extern const Implementation EXECUTOR_MMA;        ///< step 1, "executor_mma"
+extern const Implementation EXECUTOR_LDMATRIX;   ///< step 2
+extern const Implementation EXECUTOR_SWIZZLE;    ///< step 3
+extern const Implementation EXECUTOR_REGISTERS;  ///< step 4
+extern const Implementation EXECUTOR_CP_ASYNC;   ///< step 5
+extern const Implementation EXECUTOR_MASKS;      ///< step 6
+extern const Implementation EXECUTOR_LAZY;       ///< step 7
+
+extern const Implementation CUDA_MMA;        ///< step 1, "cuda_mma". Only in builds with CUDA
+extern const Implementation CUDA_LDMATRIX;   ///< step 2
+extern const Implementation CUDA_SWIZZLE;    ///< step 3
+extern const Implementation CUDA_REGISTERS;  ///< step 4
+extern const Implementation CUDA_CP_ASYNC;   ///< step 5
+extern const Implementation CUDA_MASKS;      ///< step 6
+extern const Implementation CUDA_LAZY;       ///< step 7
+
+/// What a step, named as in the list, needs of a multiprocessor for a problem. Only in builds with
+/// CUDA. @throws std::invalid_argument for another name; CudaError
+KernelResources ladder_resources(std::string_view name, const AttentionProblem& problem);
+
+}  // namespace fa

@@ -1,0 +1,106 @@
+#pragma once
+/// @file
+/// Step 2: ldmatrix. One instruction brings four matrices of 8 × 8 elements to the lanes that need
+/// them, transposed where the product wants columns.
+
+#include "chapters/08_tensor_cores/fragments.h"
+#include "chapters/08_tensor_cores/ladder_sizes.h"
+#include "chapters/08_tensor_cores/masked_values.h"
+#include "chapters/08_tensor_cores/store_rows.h"
+
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
+
+struct LdmatrixStep : LadderSizes {
+    using Layout = TileLayout<64, /*SWIZZLED=*/false>;
+    using Copy = TileCopy<64, Layout, THREADS>;
+    static constexpr std::size_t SHARED_BYTES = 4 * TILE_BYTES;  // Q, K, V and P
+    template <class T>
+    static constexpr auto kernel();
+};
+
+/// Grid: query blocks × heads × batch in x. Block: THREADS. Shared memory: SHARED_BYTES.
+template <class T>
+__global__ void __launch_bounds__(LdmatrixStep::THREADS, LdmatrixStep::BLOCKS_PER_SM)
+    ldmatrix_attention(const Arguments<T> a) {
+    using Step = LdmatrixStep;
+    using Layout = Step::Layout;
+    const SharedAddress Q_smem = shared_address(0), K_smem = Q_smem + Step::TILE_BYTES;
+    const SharedAddress V_smem = K_smem + Step::TILE_BYTES, P_smem = V_smem + Step::TILE_BYTES;
+    const BlockPosition at(a, blockIdx.x, Step::BLOCK_M);
+    const Sources<T> from(a, at);
+    const FoldedScale scale(a.scale);
+    const Lane lane;
+    const Step::Copy copy;
+    const int rows = min(Step::BLOCK_M, a.len_q - at.first_q);
+    const int first_row = Step::WARP_ROWS * lane.warp;
+    // The addresses that this lane brings to ldmatrix, for the first piece of each tile
+    const SharedAddress q = Q_smem + a_offset<Layout>(lane, first_row);
+    const SharedAddress k = K_smem + k_offset<Layout>(lane, 0);
+    const SharedAddress v = V_smem + v_offset<Layout>(lane, 0);
+    const SharedAddress p = P_smem + a_offset<Layout>(lane, first_row);
+
+    copy.load<T>(Q_smem, from.q, a.q_strides.token, rows, a.head_dim, a.chunked);
+    if (scale.sign != 1.0f) copy.multiply<T>(Q_smem, scale.sign);
+
+    float O[1][Step::COLUMN_TILES][4] = {};
+    float m[2] = {minus_infinity(), minus_infinity()}, l[2] = {};
+    const int keys = a.visible_keys(at.first_q + rows - 1);
+    for (int n = (keys + Step::BLOCK_N - 1) / Step::BLOCK_N - 1; n >= 0; --n) {
+        const int first_kv = n * Step::BLOCK_N;
+        __syncthreads();  // nobody reads the last K and V any more
+        copy.load<T>(K_smem, from.k + first_kv * a.k_strides.token, a.k_strides.token,
+                     a.len_kv - first_kv, a.head_dim, a.chunked);
+        copy.load<T>(V_smem, from.v + first_kv * a.v_strides.token, a.v_strides.token,
+                     a.len_kv - first_kv, a.head_dim, a.chunked);
+        __syncthreads();  // K, V and Q are complete
+        int visible[1][2];
+        visible_from(a, at.first_q + first_row + lane.group, first_kv, visible[0]);
+        set_masked_values_aside<T, Step::Copy, Layout, Step::BLOCK_N>(V_smem, copy, lane, visible,
+                                                                      O);
+        // [scores]
+        float S[Step::KEY_TILES][4] = {};
+#pragma unroll
+        for (int step = 0; step < Step::K_STEPS; ++step) {
+            std::uint32_t Q[4];
+            load_matrices(Q, Layout::further(q, 2 * step));
+#pragma unroll
+            for (int j = 0; j < Step::KEY_TILES / 2; ++j) {
+                std::uint32_t K[4];
+                load_matrices(K, Layout::further(k, 2 * step) + j * Step::PIECE_BYTES);
+                multiply_add<T>(S[2 * j], Q, K[0], K[1]);
+                multiply_add<T>(S[2 * j + 1], Q, K[2], K[3]);
+            }
+        }
+        // [scores]
+        mask_scores(S, lane, visible[0]);
+        softmax(S, scale, m, l, O[0]);
+
+        // [weighted-sum]
+        stage_rows<T, Layout>(P_smem, lane, first_row + lane.group, S);
+        warp_barrier();  // a row of P is written and read by the same warp
+#pragma unroll
+        for (int step = 0; step < Step::K_STEPS; ++step) {
+            std::uint32_t P[4];
+            load_matrices(P, Layout::further(p, 2 * step));
+#pragma unroll
+            for (int j = 0; j < Step::COLUMN_TILES / 2; ++j) {
+                std::uint32_t V[4];
+                load_matrices_transposed(V, Layout::further(v, 2 * j) + step * Step::PIECE_BYTES);
+                multiply_add<T>(O[0][2 * j], P, V[0], V[1]);
+                multiply_add<T>(O[0][2 * j + 1], P, V[2], V[3]);
+            }
+        }
+        // [weighted-sum]
+    }
+    finish_rows(a, at, lane, first_row + lane.group, scale, m, l, O[0]);
+    store_from_registers(a, output_of(a, at), lane, first_row + lane.group, rows, O[0]);
+}
+
+template <class T>
+constexpr auto LdmatrixStep::kernel() {
+    return &ldmatrix_attention<T>;
+}
+
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa
