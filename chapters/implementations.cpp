@@ -36,13 +36,6 @@ std::span<const Implementation> all_implementations() {
         EXECUTOR_TILED,
         EXECUTOR_REGISTER_TILED,
         EXECUTOR_EXP2,
-        EXECUTOR_MMA,
-        EXECUTOR_LDMATRIX,
-        EXECUTOR_SWIZZLE,
-        EXECUTOR_REGISTERS,
-        EXECUTOR_CP_ASYNC,
-        EXECUTOR_MASKS,
-        EXECUTOR_LAZY,
         EXECUTOR_TENSOR_CORES,
 #ifdef FA_CUDA_ENABLED
         CUDA_NAIVE,

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "chapters/08_tensor_cores/ladder.h"
 #include "chapters/implementations.h"
 #include "tests/attention_suite.h"
 #include "tests/suite_run.h"
@@ -24,13 +26,23 @@ std::set<std::string_view>& checks_with_a_test() {
     return names;
 }
 
+/// What is tested: the list's entries for the device. With gaps of chunks, only those that move
+/// rows in chunks, and on the executor the steps that lead to them, too.
+std::vector<Implementation> implementations() {
+    std::vector<Implementation> chosen;
+    int first_chapter = 0;
 #ifdef FA_SUITE_CHUNKS
-/// The implementations that move rows in chunks, among gaps that allow it.
-constexpr int FIRST_CHAPTER = 8;
-const bool gaps_are_chunks = (use_gaps_of_chunks(), true);
-#else
-constexpr int FIRST_CHAPTER = 0;
+    use_gaps_of_chunks();
+    first_chapter = 8;
+    if (Device::FA_SUITE_DEVICE == Device::executor)
+        chosen.assign(ladder_on_executor().begin(), ladder_on_executor().end());
 #endif
+    for (const Implementation& implementation : all_implementations())
+        if (implementation.device == Device::FA_SUITE_DEVICE &&
+            implementation.chapter >= first_chapter)
+            chosen.push_back(implementation);
+    return chosen;
+}
 
 /// Why the device cannot be used here, or empty.
 std::string why_skipped() {
@@ -46,9 +58,7 @@ void run_on_all(std::string_view name) {
         return;
     }
     const SuiteCheck& check = check_named(name);
-    for (const Implementation& implementation : all_implementations()) {
-        if (implementation.device != Device::FA_SUITE_DEVICE) continue;
-        if (implementation.chapter < FIRST_CHAPTER) continue;
+    for (const Implementation& implementation : implementations()) {
         SUBCASE(std::string(implementation.name).c_str()) {
             // A fault can break hundreds of values; a dozen lines tell the story.
             constexpr std::size_t SHOWN = 12;

@@ -62,8 +62,8 @@ KernelResources resources_of(const AttentionProblem& p, void (*kernel)(Arguments
         &r.blocks_per_multiprocessor, kernel, Config::THREADS, Config::SHARED_BYTES));
     int device = 0, most_threads = 0;
     FA_CUDA_CHECK(cudaGetDevice(&device));
-    FA_CUDA_CHECK(cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor,
-                                         device));
+    FA_CUDA_CHECK(
+        cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
     r.blocks = blocks_of(p, Config::BLOCK_M);
     r.block_m = Config::BLOCK_M;
     r.block_n = Config::BLOCK_N;
@@ -82,11 +82,10 @@ KernelResources tensor_core_resources(const AttentionProblem& p) {
     KernelResources r;
     with_16bit_type(p.dtype, [&](auto element) {
         using T = decltype(element);
-        Kernel::with_config(p, p.head_dim % 8 == 0, gpu_properties().multiprocessors,
-                            [&]<class Config>() {
-                                r = resources_of<Config, T>(
-                                    p, Kernel::template function<Config, T>());
-                            });
+        Kernel::with_config(
+            p, p.head_dim % 8 == 0, gpu_properties().multiprocessors, [&]<class Config>() {
+                r = resources_of<Config, T>(p, Kernel::template function<Config, T>());
+            });
     });
     return r;
 }

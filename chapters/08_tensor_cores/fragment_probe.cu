@@ -9,8 +9,8 @@ WarpProbe probe_on_gpu() {
     const DeviceBuffer memory(sizeof results);
     launch(probe_fragments, 1, 32, 16 * 128, nullptr,
            reinterpret_cast<ProbeResults*>(memory.bytes().data()));
-    FA_CUDA_CHECK(cudaMemcpy(results.data(), memory.bytes().data(), sizeof results,
-                             cudaMemcpyDeviceToHost));
+    FA_CUDA_CHECK(
+        cudaMemcpy(results.data(), memory.bytes().data(), sizeof results, cudaMemcpyDeviceToHost));
     return results;
 }
 

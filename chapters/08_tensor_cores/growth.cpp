@@ -96,8 +96,8 @@ Growth growth_of(const AttentionProblem& p, const AttentionTensors& t) {
                 std::vector<bool> any;
                 for (std::int64_t i = first; i < std::min(first + WARP_ROWS, p.len_q); ++i) {
                     const std::vector<bool> moved =
-                        follow(tile_maxima<T>(p, q.row(batch, head, i), k, batch,
-                                              p.head_kv(head), p.visible_keys(i)),
+                        follow(tile_maxima<T>(p, q.row(batch, head, i), k, batch, p.head_kv(head),
+                                              p.visible_keys(i)),
                                own);
                     any.resize(std::max(any.size(), moved.size()));
                     for (std::size_t tile = 0; tile < moved.size(); ++tile)

@@ -16,7 +16,7 @@ struct Growth {
 
     std::array<std::int64_t, BOUNDS.size() + 1> count{};  ///< rows × tiles in each range
     std::int64_t rows = 0;
-    std::int64_t pairs = 0;           ///< of a row and a tile that it sees, all of them
+    std::int64_t pairs = 0;             ///< of a row and a tile that it sees, all of them
     std::int64_t classic_rescales = 0;  ///< pairs in which the maximum grew at all, the first too
     std::int64_t lazy_rescales = 0;     ///< pairs in which the lazy reference moved, the first too
     std::int64_t warp_tiles = 0;        ///< pairs of 32 neighbouring rows and a tile

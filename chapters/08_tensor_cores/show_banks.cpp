@@ -25,7 +25,8 @@ std::string places(int chunk) {
 void show_banks(Program& program, const TensorCoreOptions& options) {
     print_heading("Banks");
     fmt::print(
-        "Rows of 128 bytes: 32 banks, or eight places of 16 bytes. ldmatrix reads a chunk of each of "
+        "Rows of 128 bytes: 32 banks, or eight places of 16 bytes. ldmatrix reads a chunk of each "
+        "of "
         "eight rows.\n\n                   place of row   0  1  2  3  4  5  6  7\n");
     for (int chunk : {0, 1, 5})
         fmt::print("chunk {}     not swizzled      {}\n            swizzled          {}\n", chunk,
@@ -50,8 +51,8 @@ void show_banks(Program& program, const TensorCoreOptions& options) {
                                                    {"ideal", c.shared_ideal},
                                                    {"wavefronts", c.shared_wavefronts}});
         if (name == "mma" || name == "ldmatrix")
-            program.checks.at_least(fmt::format("{}, not swizzled: share of clocks lost", name), lost,
-                                    0.5);
+            program.checks.at_least(fmt::format("{}, not swizzled: share of clocks lost", name),
+                                    lost, 0.5);
         else
             program.checks.equal(fmt::format("{}: clocks lost to conflicts", name),
                                  static_cast<double>(c.bank_conflicts()), 0);

@@ -13,7 +13,8 @@ namespace {
 
 /// The number of the place that a half of a register holds.
 int place_in(std::uint32_t pair, bool high) {
-    return static_cast<int>(from_float16_bits(static_cast<std::uint16_t>(high ? pair >> 16 : pair)));
+    return static_cast<int>(
+        from_float16_bits(static_cast<std::uint16_t>(high ? pair >> 16 : pair)));
 }
 
 /// For each place of the 16 × 16 tile, "lane.register" of who holds it.
@@ -66,24 +67,30 @@ void show_fragments(Program& program) {
     print_heading("Which lane holds what");
     const WarpProbe probe = probe_on_executor();
     fmt::print(
-        "A tile of 16 x 16 elements through ldmatrix; 13.2 is register 2 of lane 13. Two neighbours "
+        "A tile of 16 x 16 elements through ldmatrix; 13.2 is register 2 of lane 13. Two "
+        "neighbours "
         "share a\nregister: neighbours in a row, or in a column if ldmatrix transposes.\n\n");
-    Map(probe, [](const ProbeResults& r) { return r.a; })
-        .print("A (Q, P): every other column", true);
-    Map(probe, [](const ProbeResults& r) { return r.k; })
-        .print("B from rows that are its columns (K): every other column", true);
-    Map(probe, [](const ProbeResults& r) { return r.v; })
-        .print("B from rows that are its rows (V, transposed): every other row", false);
+    Map(probe, [](const ProbeResults& r) {
+        return r.a;
+    }).print("A (Q, P): every other column", true);
+    Map(probe, [](const ProbeResults& r) {
+        return r.k;
+    }).print("B from rows that are its columns (K): every other column", true);
+    Map(probe, [](const ProbeResults& r) {
+        return r.v;
+    }).print("B from rows that are its rows (V, transposed): every other row", false);
     fmt::print("C, 16 x 8: every other column\n");
     for (int r = 0; r < 16; ++r) {
         fmt::print("  row {:>2} ", r);
         for (int c = 0; c < 8; c += 2)
-            fmt::print("{:>9}", fmt::format("{}.{},{}", r % 8 * 4 + c / 2, r / 8 * 2, r / 8 * 2 + 1));
+            fmt::print("{:>9}",
+                       fmt::format("{}.{},{}", r % 8 * 4 + c / 2, r / 8 * 2, r / 8 * 2 + 1));
         fmt::print("\n");
     }
     fmt::print("\nLanes 0 to 3 hold row 0 of C, and row 0 of A: P needs no one to carry it.\n");
     program.checks.that("mma.sync on these fragments multiplies matrices", "exactly",
-                        products_are_right(probe) ? "exactly" : "not so", products_are_right(probe));
+                        products_are_right(probe) ? "exactly" : "not so",
+                        products_are_right(probe));
 #ifdef FA_CUDA_ENABLED
     if (program.where() == Device::cuda) {
         const WarpProbe on_gpu = probe_on_gpu();

@@ -52,8 +52,10 @@ void show_growth(Program& program, const TensorCoreOptions& options) {
     const Growth random = of_random_inputs(options, program.seed);
     const Growth network = of_network(options);
     fmt::print(
-        "{} keys, tiles of 64 from the diagonal to the first: by how much a row's maximum grows at a "
-        "tile after\nits first, base 2. Random: Q and K standard normal, d64. Network: {}, all layers "
+        "{} keys, tiles of 64 from the diagonal to the first: by how much a row's maximum grows at "
+        "a "
+        "tile after\nits first, base 2. Random: Q and K standard normal, d64. Network: {}, all "
+        "layers "
         "and heads.\n\n",
         options.context, options.model.filename().string());
     TextTable table({"growth", "random", "network"});
@@ -77,23 +79,27 @@ void show_growth(Program& program, const TensorCoreOptions& options) {
         program.results.extras[key] = {{"random", share(random)}, {"network", share(network)}};
     };
     const auto pairs = [](const Growth& g) { return g.pairs; };
-    line("rescaled: at any growth", "classic_rescales",
-         [](const Growth& g) { return g.classic_rescales; }, pairs);
-    line("rescaled: lazily", "lazy_rescales", [](const Growth& g) { return g.lazy_rescales; },
-         pairs);
-    line("a warp of 32 rows rescales", "warp_rescales",
-         [](const Growth& g) { return g.warp_rescales; },
-         [](const Growth& g) { return g.warp_tiles; });
+    line(
+        "rescaled: at any growth", "classic_rescales",
+        [](const Growth& g) { return g.classic_rescales; }, pairs);
+    line(
+        "rescaled: lazily", "lazy_rescales", [](const Growth& g) { return g.lazy_rescales; },
+        pairs);
+    line(
+        "a warp of 32 rows rescales", "warp_rescales",
+        [](const Growth& g) { return g.warp_rescales; },
+        [](const Growth& g) { return g.warp_tiles; });
     fmt::print("{}", table.str());
-    fmt::print("\nThe last three lines count each row's first tile, where there is no way around.\n");
-    program.checks.at_most("random: lazy rescales over rescales at any growth",
-                           static_cast<double>(random.lazy_rescales) /
-                               static_cast<double>(random.classic_rescales),
-                           0.75);
-    program.checks.at_most("network: lazy rescales over rescales at any growth",
-                           static_cast<double>(network.lazy_rescales) /
-                               static_cast<double>(network.classic_rescales),
-                           1.0);
+    fmt::print(
+        "\nThe last three lines count each row's first tile, where there is no way around.\n");
+    program.checks.at_most(
+        "random: lazy rescales over rescales at any growth",
+        static_cast<double>(random.lazy_rescales) / static_cast<double>(random.classic_rescales),
+        0.75);
+    program.checks.at_most(
+        "network: lazy rescales over rescales at any growth",
+        static_cast<double>(network.lazy_rescales) / static_cast<double>(network.classic_rescales),
+        1.0);
 }
 
 }  // namespace fa
