@@ -36,6 +36,9 @@ std::string_view name_of(Device device) {
 
 namespace {
 
+/// Kernels that work in base 2 multiply the scale by log2 e, and that must fit fp32, too.
+constexpr float LARGEST_SCALE = 0x1p126f;
+
 /// Throws unless the product of the extents stays within 2^62, so that byte counts and offsets fit
 /// into 64 bits. An extent of 0 is passed over: the product of the others must still be computable,
 /// whatever the order of the factors.
@@ -126,9 +129,9 @@ void validate(const AttentionProblem& p) {
         throw std::invalid_argument(
             fmt::format("attention problem: heads_q is {}, must be a multiple of heads_kv, {}",
                         p.heads_q, p.heads_kv));
-    if (p.scale && !std::isfinite(*p.scale))
-        throw std::invalid_argument(
-            fmt::format("attention problem: scale is {}, must be finite", *p.scale));
+    if (p.scale && !(std::fabs(*p.scale) <= LARGEST_SCALE))
+        throw std::invalid_argument(fmt::format(
+            "attention problem: scale is {}, must be at most 2^126 in magnitude", *p.scale));
     check_product("Q", {p.batch, p.heads_q, p.len_q, p.head_dim});
     check_product("K", {p.batch, p.heads_kv, p.len_kv, p.head_dim});
     check_product("S", {p.batch, p.heads_q, p.len_q, p.len_kv});

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-scripts/build.sh release
+scripts/build.sh release programs
 mkdir -p build/run
 rm -f build/run/ch*
 shopt -s nullglob

@@ -31,7 +31,7 @@ std::span<const SuiteCheck> attention_suite() {
                    check_masked_keys},
         SuiteCheck{"visible_nan", "a visible NaN reaches the rows that see it and no other",
                    check_visible_nan},
-        SuiteCheck{"extreme_scores", "scores of ±10,000, rising, falling, spiked and equal",
+        SuiteCheck{"extreme_scores", "scores of ±10,000 and ±1e37, rising, falling, spiked and equal",
                    check_extreme_scores},
         SuiteCheck{"grouped_heads", "query head h reads key/value head h / (heads_q/heads_kv)",
                    check_grouped_heads},

@@ -30,7 +30,9 @@ enum class Pattern {
     normal,   ///< Q, K standard normal
     rising,   ///< scores rise from −10⁴ to 10⁴ along the keys: every tile has a new maximum
     falling,  ///< scores fall from 10⁴ to −10⁴: the first tile has it all
-    spikes,   ///< normal, with five keys whose scores are about +300
+    huge_rising,    ///< as rising, from −10³⁷ to 10³⁷: no finite number stands for −∞
+    huge_falling,   ///< the same the other way round
+    spikes,         ///< normal, with five keys whose scores are about +300
     very_negative,  ///< scores about −10⁴, no two rows alike
     equal,          ///< all scores 10⁴: every weight is 1/n
     last_channel,   ///< Q and K nonzero in their last channel alone, V[j, c] = j + c/1000

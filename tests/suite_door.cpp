@@ -39,6 +39,7 @@ const std::vector<Wrong>& wrong_calls() {
         {"negative len_kv", "len_kv", [](Call& c) { c.problem.len_kv = -5; }},
         {"no channel", "head_dim", [](Call& c) { c.problem.head_dim = 0; }},
         {"scale NaN", "scale", [](Call& c) { c.problem.scale = std::nanf(""); }},
+        {"scale too large", "2^126", [](Call& c) { c.problem.scale = -0x1.1p126f; }},
         {"scale infinite", "scale", [](Call& c) { c.problem.scale = HUGE_VALF; }},
         {"too many elements", "2^62",
          [](Call& c) { c.problem.len_q = c.problem.len_kv = std::int64_t{1} << 40; }},

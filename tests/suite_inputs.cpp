@@ -11,6 +11,8 @@ std::string_view name_of(Pattern pattern) {
         case Pattern::normal: return "normal";
         case Pattern::rising: return "rising";
         case Pattern::falling: return "falling";
+        case Pattern::huge_rising: return "huge rising";
+        case Pattern::huge_falling: return "huge falling";
         case Pattern::spikes: return "spikes";
         case Pattern::very_negative: return "very negative";
         case Pattern::equal: return "equal";
@@ -33,6 +35,8 @@ double pattern_score(Pattern pattern, std::int64_t j, std::int64_t len_kv) {
     switch (pattern) {
         case Pattern::rising: return -1e4 + 2e4 * along;
         case Pattern::falling: return 1e4 - 2e4 * along;
+        case Pattern::huge_rising: return -1e37 + 2e37 * along;
+        case Pattern::huge_falling: return 1e37 - 2e37 * along;
         default: return 1e4;
     }
 }
@@ -59,6 +63,8 @@ Inputs make_inputs(const SuiteCase& c) {
         case Pattern::normal: break;
         case Pattern::rising:
         case Pattern::falling:
+        case Pattern::huge_rising:
+        case Pattern::huge_falling:
         case Pattern::equal:
             std::fill(inputs.q.begin(), inputs.q.end(), 0.0f);
             std::fill(inputs.k.begin(), inputs.k.end(), 0.0f);

@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <limits>
 
 namespace fa {
 
@@ -25,9 +24,10 @@ struct FoldedScale {
                          ///< masked score is −∞, and −∞·0 is NaN
     float power_of_two;  ///< the largest power of two that is not above c
 
+    /// @param scale at most 2^126 in magnitude, as the attention interface sees to
     constexpr explicit FoldedScale(float scale)
         : sign(scale > 0.0f ? 1.0f : (scale < 0.0f ? -1.0f : 0.0f)),
-          scale_log2(scale == 0.0f ? 1.0f : finite((scale < 0.0f ? -scale : scale) * LOG2_E)),
+          scale_log2(scale == 0.0f ? 1.0f : (scale < 0.0f ? -scale : scale) * LOG2_E),
           power_of_two(
               std::bit_cast<float>(std::bit_cast<std::uint32_t>(scale_log2) & 0x7f800000u)) {}
 
@@ -44,11 +44,6 @@ struct FoldedScale {
         const Real product = m * scale_log2, zero = {};
         return ((product < 0x1p31f) & (product > -0x1p31f)) ? scale_log2 - zero
                                                             : power_of_two - zero;
-    }
-
-  private:
-    static constexpr float finite(float x) {
-        return x < std::numeric_limits<float>::max() ? x : std::numeric_limits<float>::max();
     }
 };
 // [folded-scale]

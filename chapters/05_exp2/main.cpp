@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
         ->check(between(1, 100000));
 
     return program.run(argc, argv, [&] {
-        if (!std::isfinite(scale)) throw UsageError("--scale must be finite");
+        if (!(std::fabs(scale) <= 0x1p126f))
+            throw UsageError("--scale must be at most 2^126 in magnitude");
         const auto one_length = [](const std::string& flag, const std::string& text) {
             const auto list = parse_lengths(flag, text);
             if (list.size() != 1 || list[0] < 1 || list[0] > (1 << 20))

@@ -12,8 +12,8 @@ target_compile_options(fa_options INTERFACE
     # kernels call them.
     $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
     # Before version 13, g++ warns of its own AVX-512 intrinsics (GCC bug 105593) wherever Eigen is
-    # compiled for them.
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>
+    # compiled for them; with sanitizers, in other words.
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized;-Wno-uninitialized>"
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FA_NATIVE}>>:-march=native>)
 # Eigen chooses its alignment by the vector unit it compiles for. One fixed value keeps object files
 # compiled with and without -march=native compatible: memory from one may be freed by the other.
@@ -53,6 +53,11 @@ endfunction()
 function(fa_program name)
     add_executable(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE fa_options fa_program)
+    # What scripts/run.sh builds: most of a whole build is tests.
+    if(NOT TARGET programs)
+        add_custom_target(programs)
+    endif()
+    add_dependencies(programs ${name})
     # Every program is run by the tests with its defaults and with wrong flags (tests/programs_test.py).
     set_property(GLOBAL APPEND PROPERTY FA_PROGRAMS ${name})
 endfunction()

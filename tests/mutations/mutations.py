@@ -305,6 +305,14 @@ MUTATIONS = [
         KERNEL,
     ),
     mutation(
+        "finite_number_for_minus_infinity",
+        FAST,
+        "the running maximum begins at -1e30",
+        "for (Floats& m : state.m) m = simd::broadcast(MINUS_INFINITY);",
+        "for (Floats& m : state.m) m = simd::broadcast(-1e30f);",
+        KERNEL,
+    ),
+    mutation(
         "lse_without_maximum",
         BLOCKED,
         "LSE is log l, the maximum forgotten",
