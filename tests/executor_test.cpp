@@ -310,7 +310,7 @@ TEST_CASE("executor: a race with a reader of long ago, behind readers of other w
     check_race(128, kernel(true));
 }
 
-TEST_CASE("executor: a warp barrier orders a warp, not the block; a shuffle orders nothing") {
+TEST_CASE("executor: a warp barrier orders a warp, not the block, and a shuffle nothing") {
     const auto neighbour = [](const std::function<void()>& between, int distance) {
         return [between, distance] {
             floats(64)[thread()] = 1;

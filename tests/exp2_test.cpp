@@ -94,8 +94,9 @@ TEST_CASE("folded scale: sign, constant and power of two") {
     CHECK(FoldedScale(0.0f).sign == 0);
     CHECK(FoldedScale(-0.0f).sign == 0);
     CHECK(FoldedScale(0.0f).scale_log2 * -INFINITE == -INFINITE);
-    // The largest scale times log2 e passes the largest float.
-    CHECK(std::isfinite(FoldedScale(std::numeric_limits<float>::max()).scale_log2));
+    // The largest scale that a problem may have.
+    CHECK(std::isfinite(FoldedScale(0x1p126f).scale_log2));
+    CHECK(FoldedScale(-0x1p126f).scale_log2 == 0x1p126f * LOG2_E);
     for (const float scale : {1e-30f, 0.088f, 1.0f, 1.5f, 3e20f}) {
         const FoldedScale folded(scale);
         int exponent = 0;
