@@ -19,6 +19,16 @@ constexpr std::size_t size_of(DType dtype) {
     return dtype == DType::f32 ? 4 : 2;
 }
 
+/// Unit roundoff: the largest relative error of one rounding, 2^−24, 2^−11 or 2^−8.
+constexpr double roundoff(DType dtype) {
+    switch (dtype) {
+        case DType::f16: return 0x1p-11;
+        case DType::bf16: return 0x1p-8;
+        case DType::f32: break;
+    }
+    return 0x1p-24;
+}
+
 /// "fp32", "fp16" or "bf16".
 constexpr std::string_view name_of(DType dtype) {
     switch (dtype) {

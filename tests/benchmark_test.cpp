@@ -10,7 +10,6 @@
 #include "chapters/06_benchmark/block_sizes.h"
 #include "chapters/06_benchmark/crossover.h"
 #include "chapters/06_benchmark/errors.h"
-#include "chapters/06_benchmark/host_run.h"
 #include "chapters/06_benchmark/measured_ceilings.h"
 #include "chapters/06_benchmark/prediction.h"
 #include "chapters/06_benchmark/shapes.h"
@@ -19,6 +18,7 @@
 #include "chapters/implementations.h"
 #include "common/attention_data.h"
 #include "common/program.h"
+#include "common/run_from_host.h"
 
 using namespace fa;
 using doctest::Approx;
@@ -201,7 +201,7 @@ TEST_CASE("errors: groups of rows, NaN, zero") {
 TEST_CASE("a spot check passes what is right and finds what is not") {
     const AttentionProblem p = small(100, DType::bf16);
     AttentionData<BFloat16> data(p, 3);
-    run_on_host_data(CPU_NAIVE, p, data.tensors());
+    run_from_host(CPU_NAIVE, p, data.tensors());
     const CopyToHost copy = [](void* to, const void* from, std::size_t bytes) {
         std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to));
     };

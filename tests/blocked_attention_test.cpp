@@ -14,6 +14,7 @@
 #include "chapters/03_blocked_attention/traffic.h"
 #include "common/aligned_buffer.h"
 #include "common/attention_data.h"
+#include "common/larger.h"
 #include "common/random.h"
 #include "common/reference_attention.h"
 
@@ -32,7 +33,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<double>
     double largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const double difference = a[i] == b[i] ? 0 : std::abs(a[i] - b[i]);
-        if (difference > largest || std::isnan(difference)) largest = difference;  // NaN stays
+        largest = larger_or_nan(largest, difference);
     }
     return largest;
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/tensor_core_language.h"
+#include "tests/executor_block.h"
 
 namespace fa {
 namespace {
@@ -18,10 +19,6 @@ using executor::Counters;
 using executor::Fault;
 using executor::Options;
 
-Counters run_block(unsigned threads, std::size_t shared_bytes, const std::function<void()>& kernel,
-                   const Options& options = {}) {
-    return executor::run({1}, {threads}, shared_bytes, kernel, options);
-}
 unsigned thread() {
     return threadIdx.x;
 }

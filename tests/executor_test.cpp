@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/kernel_language.h"
+#include "tests/executor_block.h"
 
 namespace fa {
 namespace {
@@ -19,12 +20,6 @@ namespace {
 using executor::Counters;
 using executor::Fault;
 using executor::Options;
-
-/// One block.
-Counters run_block(unsigned threads, std::size_t shared_bytes, const std::function<void()>& kernel,
-                   const Options& options = {}) {
-    return executor::run({1}, {threads}, shared_bytes, kernel, options);
-}
 
 /// A shared array of floats from the start of the block's shared memory.
 SharedPointer<float> floats(std::int64_t count) {

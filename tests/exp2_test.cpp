@@ -19,6 +19,7 @@
 #include "chapters/05_exp2/unit_model.h"
 #include "common/aligned_buffer.h"
 #include "common/attention_data.h"
+#include "common/larger.h"
 #include "common/reference_attention.h"
 
 namespace fa {
@@ -73,9 +74,7 @@ template <class T>
 double largest_error(AttentionData<T>& data, const ReferenceResult& gold) {
     double size = 0, worst = 0;
     for (const double o : gold.o) size = std::max(size, std::abs(o));
-    const auto raise = [&](double error) {
-        if (error > worst || std::isnan(error)) worst = error;  // NaN stays
-    };
+    const auto raise = [&](double error) { worst = larger_or_nan(worst, error); };
     std::size_t i = 0;
     for (const T& o : data.o) raise(std::abs(double{static_cast<float>(o)} - gold.o[i++]) / size);
     for (i = 0; i < gold.lse.size(); ++i)

@@ -1,23 +1,12 @@
 // Device memory that runs out: said in words, nothing left behind.
 
-#include <cmath>
 #include <string>
 
 #include "chapters/04_cuda_tiled/naive_attention_cuda.h"
-#include "common/reference_attention.h"
 #include "tests/gpu_test.h"
 
 namespace fa {
 namespace {
-
-/// A limit that ends with its scope.
-class MemoryLimit {
-  public:
-    explicit MemoryLimit(std::size_t bytes) { set_device_memory_limit(bytes); }
-    ~MemoryLimit() { set_device_memory_limit(0); }
-    MemoryLimit(const MemoryLimit&) = delete;
-    MemoryLimit& operator=(const MemoryLimit&) = delete;
-};
 
 /// Runs a small problem and compares with fp64.
 void check_that_a_small_problem_runs(const Implementation& implementation) {
@@ -28,23 +17,7 @@ void check_that_a_small_problem_runs(const Implementation& implementation) {
                              .head_dim = 64,
                              .dtype = DType::bf16,
                              .causal = true};
-    AttentionData<BFloat16> data(p, 1);
-    TensorsOnDevice<BFloat16> device(p);
-    device.upload(data);
-    const CudaStream stream;
-    const Launch launch{.stream = stream.get()};
-    const DeviceBuffer workspace(implementation.workspace_bytes(p, launch));
-    attention(implementation, p, device.tensors(), workspace.bytes(), launch);
-    stream.synchronize();
-    device.download(data);
-    const ReferenceResult gold = reference_attention(p, data.tensors());
-    double largest = 0;
-    for (std::size_t i = 0; i < gold.o.size(); ++i) {
-        const double error =
-            std::fabs(static_cast<double>(static_cast<float>(data.o.data()[i])) - gold.o[i]);
-        if (!(error <= largest)) largest = error;
-    }
-    CHECK(largest <= 0.05);
+    CHECK(error_on_gpu<BFloat16>(implementation, p) <= 0.05);
 }
 
 TEST_CASE("gpu: S that no card can hold is out of memory, in words, and the next size runs") {
@@ -79,7 +52,7 @@ TEST_CASE("gpu: a limit makes a large card behave like a small one") {
     constexpr std::size_t MIB = 1 << 20;
     const std::size_t before = device_bytes_in_use();
     {
-        const MemoryLimit limit(before + 10 * MIB);
+        const DeviceMemoryLimit limit(before + 10 * MIB);
         const DeviceBuffer six(6 * MIB);
         CHECK_THROWS_AS(DeviceBuffer(5 * MIB), OutOfDeviceMemory);
         try {

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "common/cuda/device.h"
-#include "common/reference_attention.h"
 #include "tests/gpu_tensors.h"
 
 namespace {
@@ -29,28 +28,6 @@ constexpr AttentionProblem PROBLEMS[] = {
     {.len_q = 9, .len_kv = 0, .dtype = DType::bf16},
 };
 
-/// The largest error of O, NaN if one is.
-template <class T>
-double run(const Implementation& implementation, const AttentionProblem& p) {
-    AttentionData<T> data(p, 1);
-    const ReferenceResult gold = reference_attention(p, data.tensors());
-    TensorsOnDevice<T> device(p);
-    device.upload(data);
-    const CudaStream stream;
-    const Launch launch{.stream = stream.get()};
-    const DeviceBuffer workspace(implementation.workspace_bytes(p, launch));
-    attention(implementation, p, device.tensors(), workspace.bytes(), launch);
-    stream.synchronize();
-    device.download(data);
-    double largest = 0;
-    for (std::size_t i = 0; i < gold.o.size(); ++i) {
-        const double error =
-            std::fabs(static_cast<double>(static_cast<float>(data.o.data()[i])) - gold.o[i]);
-        if (!std::isnan(largest) && !(error <= largest)) largest = error;
-    }
-    return largest;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -67,8 +44,9 @@ int main(int argc, char** argv) {
                 fmt::print("{}: {}: refused: {}\n", implementation->name, describe(p), reason);
                 continue;
             }
-            const double error = with_element_type(
-                p.dtype, [&](auto element) { return run<decltype(element)>(*implementation, p); });
+            const double error = with_element_type(p.dtype, [&](auto element) {
+                return error_on_gpu<decltype(element)>(*implementation, p);
+            });
             fmt::print("{}: {}: largest error {:.2e}\n", implementation->name, describe(p), error);
             ++runs;
             std::fflush(stdout);  // the next run may end the program

@@ -2,12 +2,15 @@
 /// @file
 /// The implementations on the GPU, and dense tensors for them.
 
+#include <cmath>
 #include <vector>
 
 #include "chapters/implementations.h"
 #include "common/attention_data.h"
 #include "common/cuda/device_buffer.h"
 #include "common/cuda/stream.h"
+#include "common/larger.h"
+#include "common/reference_attention.h"
 
 namespace fa {
 
@@ -68,5 +71,27 @@ class TensorsOnDevice {
     AttentionProblem problem_;
     DeviceBuffer q_, k_, v_, o_, lse_;
 };
+
+/// Runs a problem with random inputs on the GPU. @return the largest error of O against fp64, NaN
+/// if one is
+template <class T>
+double error_on_gpu(const Implementation& implementation, const AttentionProblem& p) {
+    AttentionData<T> data(p, 1);
+    const ReferenceResult gold = reference_attention(p, data.tensors());
+    TensorsOnDevice<T> device(p);
+    device.upload(data);
+    const CudaStream stream;
+    const Launch launch{.stream = stream.get()};
+    const DeviceBuffer workspace(implementation.workspace_bytes(p, launch));
+    attention(implementation, p, device.tensors(), workspace.bytes(), launch);
+    stream.synchronize();
+    device.download(data);
+    double largest = 0;
+    for (std::size_t i = 0; i < gold.o.size(); ++i)
+        largest = larger_or_nan(
+            largest,
+            std::fabs(static_cast<double>(static_cast<float>(data.o.data()[i])) - gold.o[i]));
+    return largest;
+}
 
 }  // namespace fa

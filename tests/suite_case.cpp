@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "chapters/implementations.h"
+#include "common/larger.h"
 
 namespace fa::suite {
 
@@ -27,15 +28,6 @@ std::string label_of(const Implementation& implementation, const std::string& wh
     if (options.threads != 0) text += fmt::format(", {} threads", options.threads);
     if (options.phase != 0) text += fmt::format(", {} bytes off alignment", options.phase);
     return text;
-}
-
-double roundoff(DType dtype) {
-    switch (dtype) {
-        case DType::f16: return 0x1p-11;
-        case DType::bf16: return 0x1p-8;
-        case DType::f32: break;
-    }
-    return 0x1p-24;
 }
 
 bool supports(const Implementation& implementation, const AttentionProblem& problem) {
@@ -130,7 +122,7 @@ std::vector<Group> groups_of(const AttentionProblem& p, std::int64_t per_row,
         if (std::isfinite(gold[n])) groups[g].size = std::max(groups[g].size, std::fabs(gold[n]));
         if (value == gold[n]) return;  // equal infinities have no difference
         const double error = std::fabs(value - gold[n]);
-        if (error > groups[g].error || std::isnan(error)) groups[g].error = error;  // NaN stays
+        groups[g].error = larger_or_nan(groups[g].error, error);
     });
     return groups;
 }

@@ -112,9 +112,6 @@ std::vector<DType> dtypes_of_long_check(const Implementation& implementation);
 /// The longest sequences to try: on the executor a dozen tiles, elsewhere any.
 std::int64_t longest_length(const Implementation& implementation);
 
-/// Unit roundoff: the largest relative error of one rounding, 2^-24, 2^-11 or 2^-8.
-double roundoff(DType dtype);
-
 /// `value` rounded to the type.
 float rounded(float value, DType dtype);
 

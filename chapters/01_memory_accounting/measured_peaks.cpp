@@ -14,6 +14,7 @@
 #include "common/aligned_buffer.h"
 #include "common/attention_data.h"
 #include "common/cost_model.h"
+#include "common/larger.h"
 #include "common/memory_meter.h"
 #include "common/text_table.h"
 
@@ -39,7 +40,7 @@ float largest_difference(const Tensor<float>& a, const Tensor<float>& b) {
     float largest = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
         const float difference = std::abs(a.data()[i] - b.data()[i]);
-        if (difference > largest || std::isnan(difference)) largest = difference;  // NaN stays
+        largest = larger_or_nan(largest, difference);
     }
     return largest;
 }

@@ -66,7 +66,7 @@ double output_error(const AttentionState& state, const Keys& keys, const TwoPass
     for (std::size_t c = 0; c < output.size(); ++c) {
         if (std::isnan(output[c]) && std::isnan(want.output[c])) continue;
         const double difference = std::abs(double{output[c]} - want.output[c]);
-        if (difference > error || std::isnan(difference)) error = difference;  // NaN stays
+        error = larger_or_nan(error, difference);
     }
     return largest > 0 ? error / double{largest} : error;
 }

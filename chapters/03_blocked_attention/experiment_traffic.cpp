@@ -8,6 +8,7 @@
 #include "chapters/03_blocked_attention/traffic.h"
 #include "common/aligned_buffer.h"
 #include "common/attention_data.h"
+#include "common/larger.h"
 #include "common/text_table.h"
 
 namespace fa {
@@ -43,7 +44,7 @@ std::pair<bool, double> compare_schedules(const AttentionProblem& p, std::int64_
         equal = equal && counted == formula;
         for (std::size_t i = 0; i < naive.size(); ++i) {
             const double error = std::abs(double{data.o.data()[i]} - double{naive.data()[i]});
-            if (error > difference || std::isnan(error)) difference = error;  // NaN stays
+            difference = larger_or_nan(difference, error);
         }
         const double in_law = static_cast<double>(counted.total()) / sizeof(float) /
                               law(p, schedule, static_cast<double>(elements));
@@ -102,7 +103,7 @@ void show_traffic(Program& program, const Options& options) {
             const auto [same, error] =
                 compare_schedules(p, kib, data, naive, table, program.results.extras["traffic"]);
             equal = equal && same;
-            if (error > difference || std::isnan(error)) difference = error;
+            difference = larger_or_nan(difference, error);
         }
         fmt::print("{}", table.str());
         const std::string mask = causal ? "causal" : "full";

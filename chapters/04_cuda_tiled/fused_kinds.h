@@ -17,12 +17,7 @@ KernelResources sizes_of(const AttentionProblem& p, std::size_t shared_limit) {
     KernelResources r;
     std::size_t need = 0;
     Kernel::with_config(p.head_dim, shared_limit, need, [&]<class Config>() {
-        r.blocks = block_count<Config>(p);
-        r.block_m = Config::BLOCK_M;
-        r.block_n = Config::BLOCK_N;
-        r.head_dim = Config::HEAD_DIM;
-        r.threads = Config::THREADS;
-        r.shared_bytes = Config::SHARED_BYTES;
+        r = sizes_of_config<Config>(block_count<Config>(p));
     });
     return r;
 }

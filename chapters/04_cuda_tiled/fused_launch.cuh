@@ -3,7 +3,7 @@
 /// Launching a fused kernel on the GPU, and the entry of the list that does.
 
 #include "chapters/04_cuda_tiled/fused_kernels.h"
-#include "chapters/04_cuda_tiled/kernel_resources.h"
+#include "chapters/04_cuda_tiled/kernel_resources.cuh"
 #include "common/cuda/device.h"
 #include "common/cuda/launch.cuh"
 
@@ -62,28 +62,8 @@ KernelResources kernel_resources(const AttentionProblem& p) {
         std::size_t need = 0;
         Kernel::with_config(
             p.head_dim, gpu_properties().shared_bytes_per_block, need, [&]<class Config>() {
-                const auto kernel = Kernel::template function<Config, decltype(element)>();
-                cudaFuncAttributes attributes;
-                FA_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
-                FA_CUDA_CHECK(cudaFuncSetAttribute(kernel,
-                                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   static_cast<int>(Config::SHARED_BYTES)));
-                FA_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                    &r.blocks_per_multiprocessor, kernel, Config::THREADS, Config::SHARED_BYTES));
-                int device = 0, most_threads = 0;
-                FA_CUDA_CHECK(cudaGetDevice(&device));
-                FA_CUDA_CHECK(cudaDeviceGetAttribute(
-                    &most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
-                r.blocks = block_count<Config>(p);
-                r.block_m = Config::BLOCK_M;
-                r.block_n = Config::BLOCK_N;
-                r.head_dim = Config::HEAD_DIM;
-                r.threads = Config::THREADS;
-                r.shared_bytes = Config::SHARED_BYTES;
-                r.registers = attributes.numRegs;
-                r.local_bytes = attributes.localSizeBytes;
-                r.occupancy =
-                    static_cast<double>(r.blocks_per_multiprocessor * r.threads) / most_threads;
+                r = resources_of<Config>(block_count<Config>(p),
+                                         Kernel::template function<Config, decltype(element)>());
             });
     });
     return r;

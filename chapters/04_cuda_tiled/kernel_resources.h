@@ -20,4 +20,17 @@ struct KernelResources {
     double occupancy = 0;  ///< resident warps over the most possible
 };
 
+/// What follows from a kernel's sizes, without what only the driver knows.
+template <class Config>
+KernelResources sizes_of_config(std::int64_t blocks) {
+    KernelResources r;
+    r.blocks = blocks;
+    r.block_m = Config::BLOCK_M;
+    r.block_n = Config::BLOCK_N;
+    r.head_dim = Config::HEAD_DIM;
+    r.threads = Config::THREADS;
+    r.shared_bytes = Config::SHARED_BYTES;
+    return r;
+}
+
 }  // namespace fa

@@ -22,15 +22,6 @@ AttentionProblem at_length(AttentionProblem p, std::int64_t length) {
 }
 
 #ifdef FA_CUDA_ENABLED
-/// A limit that ends with its scope.
-class MemoryLimit {
-  public:
-    explicit MemoryLimit(std::size_t bytes) { set_device_memory_limit(bytes); }
-    ~MemoryLimit() { set_device_memory_limit(0); }
-    MemoryLimit(const MemoryLimit&) = delete;
-    MemoryLimit& operator=(const MemoryLimit&) = delete;
-};
-
 /// "0.98 ms", or why not.
 std::string attempt(const Implementation& implementation, const AttentionProblem& p,
                     std::uint64_t seed) {
@@ -43,7 +34,7 @@ std::string attempt(const Implementation& implementation, const AttentionProblem
 }
 
 void show_on_gpu(Program& program, const KernelOptions& options) {
-    const MemoryLimit limit(options.memory_limit);
+    const DeviceMemoryLimit limit(options.memory_limit);
     const auto shape = [&](std::int64_t length) { return at_length(options.shape, length); };
     struct Step {
         const Implementation* implementation;

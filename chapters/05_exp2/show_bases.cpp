@@ -9,6 +9,7 @@
 #include "chapters/05_exp2/bases.h"
 #include "chapters/05_exp2/experiments.h"
 #include "chapters/05_exp2/folded_scale.h"
+#include "common/larger.h"
 #include "common/text_table.h"
 
 namespace fa {
@@ -30,7 +31,7 @@ double largest_error(const OnlineRow& got, const OnlineRow& want) {
     double largest = 0;
     for (const double e : {relative(got.first, want.first), relative(got.last, want.last),
                            relative(got.lse, want.lse)})
-        if (e > largest || std::isnan(e)) largest = e;
+        largest = larger_or_nan(largest, e);
     return largest;
 }
 
@@ -71,7 +72,7 @@ void show_bases(Program& program, std::span<const float> scores, float scale) {
                    fmt::format("{:.6f}", e.probability(j)), number(b.exponent),
                    fmt::format("{:.6f}", b.weight), fmt::format("{:.6f}", two.probability(j))});
         const double difference = relative(two.probability(j), e.probability(j));
-        if (difference > largest || std::isnan(difference)) largest = difference;
+        largest = larger_or_nan(largest, difference);
     }
     fmt::print("{}", table.str());
     fmt::print("{}", with_plain_nan(fmt::format("\nm + log l        base e  {:.6g}\n"
@@ -97,7 +98,7 @@ void show_faults(Program& program) {
                    std::string(c.scores_are), number(wrong.first), number(want.first),
                    number(wrong.last), number(want.last), number(wrong.lse), number(want.lse)});
         const double error = largest_error(right, want);
-        if (error > right_error || std::isnan(error)) right_error = error;
+        right_error = larger_or_nan(right_error, error);
         const double seen = largest_error(wrong, want);
         program.checks.that(fmt::format("{}: it shows", name_of(c.fault)), "an error > 0.01",
                             number(seen), !(seen <= 0.01));

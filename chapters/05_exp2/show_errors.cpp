@@ -10,14 +10,14 @@
 #include "chapters/05_exp2/exp2_attention.h"
 #include "chapters/05_exp2/experiments.h"
 #include "chapters/05_exp2/fast_exp2_attention.h"
-#include "common/aligned_buffer.h"
 #include "common/attention_data.h"
+#include "common/larger.h"
 #include "common/reference_attention.h"
+#include "common/run_from_host.h"
 #include "common/text_table.h"
 #ifdef FA_CUDA_ENABLED
 #include "chapters/04_cuda_tiled/tiled_attention.h"
 #include "common/cuda/device.h"
-#include "common/cuda/run_from_host.h"
 #endif
 
 namespace fa {
@@ -42,16 +42,6 @@ std::vector<Pair> pairs(DeviceChoice device) {
     return list;
 }
 
-void run(const Implementation& implementation, const AttentionProblem& problem,
-         const AttentionTensors& tensors) {
-#ifdef FA_CUDA_ENABLED
-    if (implementation.device == Device::cuda)
-        return run_on_gpu_from_host(implementation, problem, tensors);
-#endif
-    const AlignedBuffer workspace(implementation.workspace_bytes(problem, {}));
-    attention(implementation, problem, tensors, workspace.bytes());
-}
-
 /// The largest errors against fp64.
 struct Errors {
     double o = 0;    ///< over the largest |O|
@@ -61,20 +51,19 @@ struct Errors {
 template <class T>
 Errors errors_of(const Implementation& implementation, const AttentionProblem& problem,
                  AttentionData<T>& data, const ReferenceResult& gold) {
-    run(implementation, problem, data.tensors());
+    std::fill(data.o.begin(), data.o.end(), T(std::nanf("")));  // what is not written must show
+    std::fill(data.lse.begin(), data.lse.end(), std::nanf(""));
+    run_from_host(implementation, problem, data.tensors());
     Errors errors;
     double largest = 0;
     for (const double o : gold.o) largest = std::max(largest, std::abs(o));
-    const auto raise = [](double& worst, double error) {
-        if (error > worst || std::isnan(error)) worst = error;  // NaN stays
-    };
     std::size_t i = 0;
     for (const T& o : data.o)
-        raise(errors.o,
-              std::abs(static_cast<double>(static_cast<float>(o)) - gold.o[i++]) / largest);
+        errors.o = larger_or_nan(
+            errors.o, std::abs(static_cast<double>(static_cast<float>(o)) - gold.o[i++]) / largest);
     for (i = 0; i < gold.lse.size(); ++i)
-        raise(errors.lse,
-              std::abs(double{data.lse[i]} - gold.lse[i]) / std::max(1.0, std::abs(gold.lse[i])));
+        errors.lse = larger_or_nan(errors.lse, std::abs(double{data.lse[i]} - gold.lse[i]) /
+                                                   std::max(1.0, std::abs(gold.lse[i])));
     return errors;
 }
 

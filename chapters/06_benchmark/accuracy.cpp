@@ -6,10 +6,10 @@
 
 #include "chapters/01_memory_accounting/naive_attention.h"
 #include "chapters/06_benchmark/errors.h"
-#include "chapters/06_benchmark/host_run.h"
 #include "common/attention_data.h"
 #include "common/progress.h"
 #include "common/reference_attention.h"
+#include "common/run_from_host.h"
 #include "common/text_table.h"
 
 namespace fa {
@@ -18,7 +18,7 @@ namespace {
 template <class T>
 Errors errors_on(const Implementation& implementation, const AttentionProblem& problem,
                  AttentionData<T>& data, const std::vector<double>& gold) {
-    run_on_host_data(implementation, problem, data.tensors());
+    run_from_host(implementation, problem, data.tensors());
     std::vector<float> o(data.o.size());
     std::ranges::transform(data.o, o.begin(), [](T x) { return static_cast<float>(x); });
     return errors_of(o, gold, problem.head_dim);

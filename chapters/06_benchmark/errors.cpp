@@ -7,6 +7,7 @@
 
 #include "chapters/01_memory_accounting/naive_attention.h"
 #include "common/aligned_buffer.h"
+#include "common/larger.h"
 #include "common/random.h"
 #include "common/reference_attention.h"
 
@@ -15,21 +16,6 @@ namespace {
 
 constexpr std::size_t ROWS_PER_GROUP = 32;
 constexpr int DRAWN_ROWS = 12;
-
-/// Keeps the larger of two, and a NaN.
-void raise(double& largest, double value) {
-    if (value > largest || std::isnan(value)) largest = value;
-}
-
-/// Unit roundoff: the largest relative error of one rounding.
-double roundoff(DType dtype) {
-    switch (dtype) {
-        case DType::f16: return 0x1p-11;
-        case DType::bf16: return 0x1p-8;
-        case DType::f32: break;
-    }
-    return 0x1p-24;
-}
 
 /// One query of one head with the keys it sees, as a problem of its own.
 template <class T>
@@ -96,9 +82,10 @@ SpotCheck spot_check_typed(const AttentionProblem& p, const AttentionTensors& t,
 
         const std::vector<double> gold = reference_attention(row.problem, tensors).o;
         const Errors errors = errors_of(widened(row.o), gold, p.head_dim);
-        raise(result.largest, errors.largest);
-        raise(relative, errors.relative);
-        raise(naive_relative, errors_of(widened(naive), gold, p.head_dim).relative);
+        result.largest = larger_or_nan(result.largest, errors.largest);
+        relative = larger_or_nan(relative, errors.relative);
+        naive_relative =
+            larger_or_nan(naive_relative, errors_of(widened(naive), gold, p.head_dim).relative);
     }
     result.share = relative / relative_bound(p, naive_relative);
     return result;
@@ -116,13 +103,13 @@ Errors errors_of(std::span<const float> o, std::span<const double> gold, std::in
         double size = 0, error = 0;
         for (std::size_t n = begin; n < std::min(begin + group, o.size()); ++n) {
             const double difference = std::fabs(static_cast<double>(o[n]) - gold[n]);
-            raise(error, difference);
-            raise(size, std::fabs(gold[n]));
+            error = larger_or_nan(error, difference);
+            size = larger_or_nan(size, std::fabs(gold[n]));
             squares += difference * difference;
         }
-        raise(errors.largest, error);
+        errors.largest = larger_or_nan(errors.largest, error);
         // Where the gold is 0 throughout, any difference is infinitely wrong.
-        raise(errors.relative, error == 0 ? 0 : error / size);
+        errors.relative = larger_or_nan(errors.relative, error == 0 ? 0 : error / size);
     }
     errors.rms = o.empty() ? 0 : std::sqrt(squares / static_cast<double>(o.size()));
     return errors;

@@ -17,7 +17,8 @@ void run(const AttentionProblem& p, const AttentionTensors& t, void* stream) {
 
 template <class Config>
 KernelResources resources(const AttentionProblem& p) {
-    return resources_of<Config, BFloat16>(p, TensorCoreKernel::function<Config, BFloat16>());
+    return resources_of<Config>(blocks_of(p, Config::BLOCK_M),
+                                TensorCoreKernel::function<Config, BFloat16>());
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 /// @file
 /// The kernels of this chapter on the GPU.
 
-#include "chapters/04_cuda_tiled/kernel_resources.h"
+#include "chapters/04_cuda_tiled/kernel_resources.cuh"
 #include "chapters/08_tensor_cores/entries.h"
 #include "common/cuda/device.h"
 #include "common/cuda/launch.cuh"
@@ -50,42 +50,17 @@ constexpr Implementation tensor_core_entry(std::string_view name, std::string_vi
     };
 }
 
-/// What a kernel function needs of a multiprocessor with the given sizes. @throws CudaError
-template <class Config, class T>
-KernelResources resources_of(const AttentionProblem& p, void (*kernel)(Arguments<T>)) {
-    KernelResources r;
-    cudaFuncAttributes attributes;
-    FA_CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
-    FA_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                       static_cast<int>(Config::SHARED_BYTES)));
-    FA_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-        &r.blocks_per_multiprocessor, kernel, Config::THREADS, Config::SHARED_BYTES));
-    int device = 0, most_threads = 0;
-    FA_CUDA_CHECK(cudaGetDevice(&device));
-    FA_CUDA_CHECK(
-        cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
-    r.blocks = blocks_of(p, Config::BLOCK_M);
-    r.block_m = Config::BLOCK_M;
-    r.block_n = Config::BLOCK_N;
-    r.head_dim = Config::HEAD_DIM;
-    r.threads = Config::THREADS;
-    r.shared_bytes = Config::SHARED_BYTES;
-    r.registers = attributes.numRegs;
-    r.local_bytes = attributes.localSizeBytes;
-    r.occupancy = static_cast<double>(r.blocks_per_multiprocessor * r.threads) / most_threads;
-    return r;
-}
-
 /// What a kernel needs of a multiprocessor for a problem with dense tensors. @throws CudaError
 template <class Kernel>
 KernelResources tensor_core_resources(const AttentionProblem& p) {
     KernelResources r;
     with_16bit_type(p.dtype, [&](auto element) {
         using T = decltype(element);
-        Kernel::with_config(
-            p, p.head_dim % 8 == 0, gpu_properties().multiprocessors, [&]<class Config>() {
-                r = resources_of<Config, T>(p, Kernel::template function<Config, T>());
-            });
+        Kernel::with_config(p, p.head_dim % 8 == 0, gpu_properties().multiprocessors,
+                            [&]<class Config>() {
+                                r = resources_of<Config>(blocks_of(p, Config::BLOCK_M),
+                                                         Kernel::template function<Config, T>());
+                            });
     });
     return r;
 }

@@ -14,16 +14,10 @@
 namespace fa {
 namespace {
 
-/// The sizes, without what only the driver knows.
+/// The sizes, and the most blocks at a time that shared memory and threads allow.
 template <class Config>
-KernelResources sizes_of_config(const AttentionProblem& p) {
-    KernelResources r;
-    r.blocks = blocks_of(p, Config::BLOCK_M);
-    r.block_m = Config::BLOCK_M;
-    r.block_n = Config::BLOCK_N;
-    r.head_dim = Config::HEAD_DIM;
-    r.threads = Config::THREADS;
-    r.shared_bytes = Config::SHARED_BYTES;
+KernelResources bounded_resources(const AttentionProblem& p) {
+    KernelResources r = sizes_of_config<Config>(blocks_of(p, Config::BLOCK_M));
     r.blocks_per_multiprocessor = blocks_by_shared_memory(r.shared_bytes, r.threads);
     return r;
 }
@@ -68,7 +62,7 @@ void show_resources(Program& program, const TensorCoreOptions& options) {
 #ifdef FA_CUDA_ENABLED
         if (gpu) return add(program, table, name, ladder_resources("cuda_" + name, p), true);
 #endif
-        add(program, table, name, sizes_of_config<Step>(p), false);
+        add(program, table, name, bounded_resources<Step>(p), false);
     });
     // The last kernel where a problem fills the GPU, and where it does not.
     for (const auto& [length, rows] : {std::pair{4096, "long"}, {128, "short"}})
@@ -85,7 +79,7 @@ void show_resources(Program& program, const TensorCoreOptions& options) {
             }
 #endif
             TensorCoreKernel::with_config(p, true, Multiprocessor::COUNT, [&]<class Config>() {
-                add(program, table, name, sizes_of_config<Config>(p), false);
+                add(program, table, name, bounded_resources<Config>(p), false);
             });
         }
     fmt::print("{}", table.str());

@@ -69,4 +69,13 @@ class DeviceMemoryMeter {
 /// on a large card what happens on a small one.
 void set_device_memory_limit(std::size_t bytes);
 
+/// Such a limit, lifted at the end of its scope.
+class DeviceMemoryLimit {
+  public:
+    explicit DeviceMemoryLimit(std::size_t bytes) { set_device_memory_limit(bytes); }
+    ~DeviceMemoryLimit() { set_device_memory_limit(0); }
+    DeviceMemoryLimit(const DeviceMemoryLimit&) = delete;
+    DeviceMemoryLimit& operator=(const DeviceMemoryLimit&) = delete;
+};
+
 }  // namespace fa

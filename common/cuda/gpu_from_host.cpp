@@ -1,4 +1,4 @@
-#include "common/cuda/run_from_host.h"
+#include "common/cuda/gpu_from_host.h"
 
 #include <cuda_runtime_api.h>
 

@@ -1,14 +1,14 @@
-#include "chapters/06_benchmark/host_run.h"
+#include "common/run_from_host.h"
 
 #include "common/aligned_buffer.h"
 #ifdef FA_CUDA_ENABLED
-#include "common/cuda/run_from_host.h"
+#include "common/cuda/gpu_from_host.h"
 #endif
 
 namespace fa {
 
-void run_on_host_data(const Implementation& implementation, const AttentionProblem& problem,
-                      const AttentionTensors& tensors, int threads) {
+void run_from_host(const Implementation& implementation, const AttentionProblem& problem,
+                   const AttentionTensors& tensors, int threads) {
 #ifdef FA_CUDA_ENABLED
     if (implementation.device == Device::cuda)
         return run_on_gpu_from_host(implementation, problem, tensors);
