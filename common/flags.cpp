@@ -22,16 +22,14 @@ template <class T, class Parse>
 std::vector<T> parse_list(const std::string& flag, std::string_view text, const char* wanted,
                           Parse parse) {
     std::vector<T> values;
-    while (true) {
-        const std::size_t comma = text.find(',');
-        const std::string_view piece = trimmed(text.substr(0, comma));
+    for (const std::string& untrimmed : split_at_commas(text)) {
+        const std::string_view piece = trimmed(untrimmed);
         T value{};
         if (piece.empty() || !parse(piece, value))
             throw UsageError(fmt::format("{}: \"{}\" is not {}", flag, piece, wanted));
         values.push_back(value);
-        if (comma == std::string_view::npos) return values;
-        text.remove_prefix(comma + 1);
     }
+    return values;
 }
 
 /// True if all of `text` is one number that fits into T.
@@ -98,6 +96,16 @@ void check_values(const CLI::App& app) {
                 refuse("is not a number that fits into 64 bits");
             if (type.starts_with("FLOAT") && !std::isfinite(real)) refuse("is not finite");
         }
+    }
+}
+
+std::vector<std::string> split_at_commas(std::string_view text) {
+    std::vector<std::string> pieces;
+    while (true) {
+        const std::size_t comma = text.find(',');
+        pieces.emplace_back(text.substr(0, comma));
+        if (comma == std::string_view::npos) return pieces;
+        text.remove_prefix(comma + 1);
     }
 }
 

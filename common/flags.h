@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/dtype.h"
@@ -32,6 +33,9 @@ CLI::Validator above_zero();
 /// fit as the largest or as infinity, "010" as 8, "nan" and "inf" for a quantity, and empty text.
 /// @throws UsageError naming the flag and the text
 void check_values(const CLI::App& app);
+
+/// The pieces of a text between its commas, as they stand: "a,,b" has three, "" has one.
+std::vector<std::string> split_at_commas(std::string_view text);
 
 /// Parses "512,1024,16k" into integers; "k" and "m" are 1024 and 1024².
 /// @throws UsageError naming the flag and the piece, also if a length is not in [least, most]

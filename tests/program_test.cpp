@@ -278,6 +278,13 @@ TEST_CASE("numbers that become fp32") {
     CHECK_THROWS_WITH(as_fp32("--s", -1e-50), "--s: -1e-50 is 0 in fp32");
 }
 
+TEST_CASE("pieces between commas") {
+    CHECK(split_at_commas("a") == std::vector<std::string>{"a"});
+    CHECK(split_at_commas("a,b") == std::vector<std::string>{"a", "b"});
+    CHECK(split_at_commas("") == std::vector<std::string>{""});
+    CHECK(split_at_commas(",a ,,") == std::vector<std::string>{"", "a ", "", ""});
+}
+
 TEST_CASE("lists of floats") {
     CHECK(parse_floats("--s", "1,3.5,-2e-3") == std::vector<float>{1.0f, 3.5f, -2e-3f});
     const std::vector<float> special = parse_floats("--s", "inf,-inf,nan");

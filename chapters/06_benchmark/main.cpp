@@ -70,9 +70,7 @@ void add_flags(CLI::App& app, Flags& f) {
 
 std::vector<std::string> chosen_parts(const std::string& text) {
     std::vector<std::string> chosen;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t comma = std::min(text.find(',', begin), text.size());
-        const std::string part = text.substr(begin, comma - begin);
+    for (const std::string& part : split_at_commas(text)) {
         if (part == "all")
             chosen.insert(chosen.end(), PARTS.begin(), PARTS.end());
         else if (std::ranges::find(PARTS, part) != PARTS.end())
@@ -80,7 +78,6 @@ std::vector<std::string> chosen_parts(const std::string& text) {
         else
             throw UsageError(
                 fmt::format("--parts: \"{}\" is none of all, {}", part, fmt::join(PARTS, ", ")));
-        begin = comma + 1;
     }
     return chosen;
 }

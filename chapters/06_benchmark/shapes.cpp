@@ -80,12 +80,7 @@ std::vector<ShapeSet> shape_sets(Device device) {
 
 std::vector<ShapeSet> chosen_sets(const std::vector<ShapeSet>& all, const std::string& flag,
                                   const std::string& names) {
-    std::vector<std::string> wanted;
-    for (std::size_t begin = 0; begin <= names.size();) {
-        const std::size_t comma = std::min(names.find(',', begin), names.size());
-        wanted.push_back(names.substr(begin, comma - begin));
-        begin = comma + 1;
-    }
+    const std::vector<std::string> wanted = split_at_commas(names);
     std::vector<std::string> known{"all"};
     for (const ShapeSet& set : all) known.push_back(set.name);
     for (const std::string& name : wanted)

@@ -19,17 +19,14 @@ namespace fs = std::filesystem;
 constexpr const char* FETCHED_TOKENS = "val_tokens.bin";
 
 /// The names of a list, none if it is empty. @throws UsageError if one is empty or comes twice
-std::vector<std::string> split(const std::string& flag, std::string_view text) {
+std::vector<std::string> names_in(const std::string& flag, std::string_view text) {
     std::vector<std::string> names;
-    while (!text.empty() || !names.empty()) {
-        const std::size_t comma = text.find(',');
-        const std::string name(text.substr(0, comma));
+    if (text.empty()) return names;
+    for (const std::string& name : split_at_commas(text)) {
         if (name.empty()) throw UsageError(fmt::format("{}: a name is empty", flag));
         if (std::ranges::find(names, name) != names.end())
             throw UsageError(fmt::format("{}: {} is named twice", flag, name));
         names.push_back(name);
-        if (comma == std::string_view::npos) break;
-        text.remove_prefix(comma + 1);
     }
     return names;
 }
@@ -39,7 +36,7 @@ std::vector<const Implementation*> chosen_implementations(const std::string& nam
     for (const Implementation& implementation : all_implementations())
         if (implementation.device == device) here.push_back(&implementation);
     if (names.empty()) return here;
-    for (const std::string& name : split("--implementations", names)) {
+    for (const std::string& name : names_in("--implementations", names)) {
         const auto found = std::ranges::find(here, name, &Implementation::name);
         if (found == here.end()) {
             std::vector<std::string_view> known;
@@ -56,7 +53,7 @@ std::vector<const Implementation*> chosen_implementations(const std::string& nam
 std::vector<DType> chosen_activations(const std::string& names, bool default_model) {
     if (names.empty() && default_model) return {DType::f32, DType::bf16};
     std::vector<DType> chosen{DType::f32};
-    for (const std::string& name : split("--activations", names)) {
+    for (const std::string& name : names_in("--activations", names)) {
         const std::optional<DType> dtype = dtype_from_name(name);
         if (!dtype)
             throw UsageError(
