@@ -194,4 +194,59 @@ FAULTS = {
          "running.sum += static_cast<double>(sum);",
          "running.sum = static_cast<double>(static_cast<float>(running.sum) + sum);"),
     ],
+    "08_lazy_limit": [
+        ("the sum is right", "row.sum *= std::exp2(row.reference - largest);", ""),
+        ("a rise by less than", "largest >= row.reference + SLACK", "largest >= row.reference"),
+        ("where the limit is not negative", "            row.limit = limit_above(largest);\n", ""),
+        ("where the limit is not negative",
+         "return next >= 0.0f ? std::bit_cast<int>(next) : ALWAYS;",
+         "return ALWAYS;"),
+        ("where the limit is not negative",
+         "const float next = reference + SLACK;",
+         "const float next = reference;"),
+        ("a slow rise moves",
+         "            row.sum *= std::exp2(row.reference - largest);\n"
+         "            row.reference = largest;",
+         "            row.sum *= std::exp2(row.reference - scores.front());\n"
+         "            row.reference = scores.front();"),
+        ("scores far below zero",
+         "float largest = std::numeric_limits<float>::lowest();",
+         "float largest = -1000.0f;"),
+        ("the sum does not overflow", "next >= 0.0f ? std::bit_cast<int>(next) : ALWAYS", "std::bit_cast<int>(next)"),
+        ("the sum does not overflow",
+         "next >= 0.0f ? std::bit_cast<int>(next) : ALWAYS",
+         "std::bit_cast<int>(std::fmax(next, 0.0f))"),
+        ("blocks of -inf",
+         "float largest = std::numeric_limits<float>::lowest();\n"
+         "        for (const float score : scores) largest = std::fmax(largest, score);\n"
+         "        if (",
+         "float largest = scores.front();\n"
+         "        for (const float score : scores) largest = std::fmax(largest, score);\n"
+         "        if (row.sum == 0 || "),
+    ],
+    "08_order_of_sums": [
+        ("scores are sums",
+         "upper[n], lower[n], upper[n + 1], lower[n + 1]",
+         "upper[n], upper[n + 1], lower[n], lower[n + 1]"),
+        ("scores are sums", "key[n], key[n + 1]", "key[n / 2], key[n / 2 + 2]"),
+        ("scores are sums", "n < 4; n += 2", "n < 2; n += 2"),
+        ("each of the 16 keys", "4 * (g / 2) + 2 * half + g % 2", "4 * (g / 2) + 2 * half"),
+        ("a lane holds weights", "4 * (g / 2) + 2 * half + g % 2", "8 * half + g"),
+        ("outputs are sums", "4 * (g / 2) + 2 * half + g % 2", "2 * g + half"),
+        ("outputs are sums", "values[0], values[1]", "values[1], values[0]"),
+        ("outputs are sums",
+         "pack<T>(left[2], left[3]),\n"
+         "                                pack<T>(right[0], right[1])",
+         "pack<T>(right[0], right[1]),\n"
+         "                                pack<T>(left[2], left[3])"),
+        ("in fp16", "pack<T>(left[0], left[1])", "pack<BFloat16>(left[0], left[1])"),
+    ],
+    "08_swizzle": [
+        ("every chunk has a place", "row / (8 / group) % group", "row % 8"),
+        ("every chunk has a place", "chunk ^ turn", "chunk | turn"),
+        ("128 columns", "row / (8 / group) % group", "row * 8 / chunks % group"),
+        ("96 columns", "row / (8 / group) % group", "row % group"),
+        ("any number of columns", "std::min(chunks & -chunks, 8)", "(chunks % 8 == 0 ? 8 : chunks % 4 == 0 ? 4 : 1)"),
+        ("the copy of a tile", "chunk ^ turn", "(chunks == 16 ? chunk / 2 + chunk % 2 * 8 : chunk) ^ turn"),
+    ],
 }
