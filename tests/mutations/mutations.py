@@ -15,6 +15,7 @@ TILED = ("chapters/04_cuda_tiled/executor_attention.cpp", "executor_tiled")
 REGISTER_TILED = ("chapters/04_cuda_tiled/executor_attention.cpp", "executor_register_tiled")
 FAST_EXP2 = ("chapters/05_exp2/fast_exp2_attention.cpp", "cpu_fast_exp2")
 EXP2 = ("chapters/05_exp2/exp2_attention.cpp", "executor_exp2")
+TENSOR_CORES = ("chapters/08_tensor_cores/executor_tensor_cores.cpp", "executor_tensor_cores")
 
 DOOR = "common/attention.h"
 TENSOR = "common/tensor.h"
@@ -28,6 +29,7 @@ TILED_KERNEL = "chapters/04_cuda_tiled/tiled_kernel.h"
 REGISTER_TILED_KERNEL = "chapters/04_cuda_tiled/register_tiled_kernel.h"
 FOLDED_SCALE = "chapters/05_exp2/folded_scale.h"
 EXP2_KERNEL = "chapters/05_exp2/exp2_kernel.h"
+TENSOR_CORE_KERNEL = "chapters/08_tensor_cores/tensor_core_kernel.h"
 
 
 @dataclass(frozen=True)
@@ -549,6 +551,55 @@ MUTATIONS = [
         "const std::int64_t head = unit / blocks;",
         "const std::int64_t head = unit / blocks & 0xffff;",
         KERNEL,
+    ),
+    # Tensor cores (chapter 8)
+    mutation(
+        "tensor_swizzle_on_one_side",
+        TENSOR_CORES,
+        "tiles are written as they are and read as if they were swizzled",
+        "return tile + Layout::offset(row + i * ROWS_AT_ONCE, chunk);",
+        "return tile + TileLayout<8 * CHUNKS, false>::offset(row + i * ROWS_AT_ONCE, chunk);",
+        "chapters/08_tensor_cores/shared_tile.h",
+    ),
+    mutation(
+        "tensor_wait_one_group_late",
+        TENSOR_CORES,
+        "asynchronous copies are waited for one group too late",
+        "        wait_copies<PENDING>();\n        __syncthreads();  // the next tile is here",
+        "        wait_copies<PENDING + 1>();\n        __syncthreads();  // the next tile is here",
+        TENSOR_CORE_KERNEL,
+    ),
+    mutation(
+        "tensor_mask_one_key_too_many",
+        TENSOR_CORES,
+        "mask compares with > instead of >=",
+        "if (8 * j + 2 * lane.pair + e % 2 >= visible[e / 2])",
+        "if (8 * j + 2 * lane.pair + e % 2 > visible[e / 2])",
+        "chapters/08_tensor_cores/softmax_rows.h",
+    ),
+    mutation(
+        "tensor_half_corrected",
+        TENSOR_CORES,
+        "every other column of O misses the correction when a reference moves",
+        "                        O[i][j][2 * h + 1] *= correction;\n",
+        "",
+        "chapters/08_tensor_cores/lazy_rows.h",
+    ),
+    mutation(
+        "tensor_negative_limit",
+        TENSOR_CORES,
+        "negative scores are compared like integers: those far above a reference go unseen",
+        "limit[i][h] = next >= 0.0f ? float_bits(next) : ALWAYS;",
+        "limit[i][h] = float_bits(next);",
+        "chapters/08_tensor_cores/lazy_rows.h",
+    ),
+    mutation(
+        "tensor_masked_values_multiplied",
+        TENSOR_CORES,
+        "NaN in V of a masked key is multiplied by the weight 0",
+        "if (v - v != 0.0f) chunk[e] = T{};",
+        "if (v - v != 0.0f) continue;",
+        "chapters/08_tensor_cores/masked_values.h",
     ),
     # Memory
     mutation(

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from mutations import BLOCKED, EXP2, FAST, FAST_EXP2, KV_OUTER, MUTATIONS, NAIVE, REGISTER_TILED
+from mutations import BLOCKED, EXP2, FAST, FAST_EXP2, KV_OUTER, MUTATIONS, NAIVE, REGISTER_TILED, TENSOR_CORES
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JSON_FILE = ROOT / "docs/results/mutations.json"
@@ -28,7 +28,7 @@ SEMANTICS = ROOT / "docs/semantics.md"
 SUITE = ROOT / "tests/attention_suite.cpp"
 OPEN, CLOSE = "<!-- mutations -->\n", "<!-- /mutations -->"
 SHOWN = 5  # names of checks in a row of the table; the JSON has them all
-CONTROLLED = (NAIVE, BLOCKED, KV_OUTER, FAST, REGISTER_TILED, FAST_EXP2, EXP2)
+CONTROLLED = (NAIVE, BLOCKED, KV_OUTER, FAST, REGISTER_TILED, FAST_EXP2, EXP2, TENSOR_CORES)
 CONTROLS = [implementation for _, implementation in CONTROLLED]
 
 
