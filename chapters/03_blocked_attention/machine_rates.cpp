@@ -1,54 +1,20 @@
 #include "chapters/03_blocked_attention/machine_rates.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <exception>
-#include <optional>
 #include <vector>
 
+#include "chapters/03_blocked_attention/best_rate.h"
 #include "chapters/03_blocked_attention/simd.h"
 #include "common/machine.h"
-#include "common/stopwatch.h"
 #include "common/text_table.h"
 
 namespace fa {
 namespace {
-
-/// Work per second of all threads: the best of `rounds` rounds that all threads start together.
-/// Each thread makes its data by `make()`, in memory near it, and calls the result.
-/// @throws what make() or the first of its calls throws, in whichever thread
-template <class Make>
-double best_rate(int threads, int rounds, double work_per_round, Make&& make) {
-    double best = 0;
-    std::exception_ptr error;  // none may leave a parallel region
-#pragma omp parallel num_threads(threads)
-    {
-        std::optional<decltype(make())> work;
-        try {
-            work.emplace(make());
-            (*work)();  // warm up
-        } catch (...) {
-#pragma omp critical
-            error = std::current_exception();
-        }
-#pragma omp barrier
-        for (int round = 0; !error && round < rounds; ++round) {
-#pragma omp barrier
-            const Stopwatch clock;
-            (*work)();
-#pragma omp barrier
-#pragma omp master
-            best = std::max(best, threads * work_per_round / clock.seconds());
-        }
-    }
-    if (error) std::rethrow_exception(error);
-    return best;
-}
 
 /// What the threads together may fill with data: more would measure how a machine swaps.
 std::size_t memory_to_use() {
