@@ -2,11 +2,15 @@
 """Times PyTorch's scaled dot product attention on the CPU at the shapes of chapter 3, and writes the same
 JSON shape as the programs: what the course is to be compared with, on the same machine.
 
+It times as ch03_blocked_attention does, by thread counts, and keeps the fastest run; scripts/peers.py times as
+ch06_benchmark does, with all threads, and keeps the median of repetitions. The figures of the two are not to be
+put into one table.
+
 usage: peers_cpu.py [--json FILE] [--lengths 512,1024,4096] [--threads 1,2] [--dtype fp32|bf16|fp16] …
 Needs PyTorch; without it the script says so and ends with exit status 1.
 
-Each backend runs once to warm up, then at least 3 times and for at least half a second; the fastest run
-is kept, as in ch03_blocked_attention. Beside it stands PyTorch's own matrix product of 2048 x 2048.
+Each backend runs once to warm up, then at least 3 times and for at least half a second. Beside it stands
+PyTorch's own matrix product of 2048 x 2048.
 """
 import argparse
 import datetime
@@ -16,12 +20,14 @@ import pathlib
 import platform
 import statistics
 import sys
-import tempfile
 import time
 
 
 def numbers(text):
-    return [int(piece) for piece in text.split(",")]
+    found = [int(piece) for piece in text.split(",")]
+    if min(found) < 1:
+        raise argparse.ArgumentTypeError(f"{min(found)} is not above 0")
+    return found
 
 
 def arguments():
@@ -58,13 +64,15 @@ def processor():
 
 def write_atomically(path, text):
     """All of the file or nothing of it, also if the script is interrupted."""
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    os.replace(file.name, path)
+    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def main():
     options = arguments()
+    if options.json and not options.json.parent.is_dir():  # not after minutes of measuring
+        sys.exit(f"peers_cpu.py: {options.json.parent}: no such folder")
     try:
         import torch
         from torch.nn.attention import SDPBackend, sdpa_kernel

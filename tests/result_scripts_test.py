@@ -183,9 +183,20 @@ class Pictures(InFolder):
 class Peers(InFolder):
     def test_without_pytorch_it_says_so(self):
         (self.folder / "torch.py").write_text("raise ImportError('none here')\n")
-        code, out, err = self.run_script("peers.py", PYTHONPATH=str(self.folder))
-        self.assertEqual((code, out), (1, ""))
-        self.assertRegex(err, r"\Apeers\.py: PyTorch [^\n]*none here[^\n]*\n\Z")
+        for script in "peers", "peers_cpu":
+            with self.subTest(script=script):
+                code, out, err = self.run_script(f"{script}.py", PYTHONPATH=str(self.folder))
+                self.assertEqual((code, out), (1, ""))
+                self.assertRegex(err, rf"\A{script}\.py: PyTorch [^\n]*none here[^\n]*\n\Z")
+
+    def test_wrong_numbers_and_folders_are_named_before_anything_is_timed(self):
+        (self.folder / "torch.py").write_text("raise ImportError('none here')\n")
+        for flags, status, words in [(["--threads", "0"], 2, "0 is not above 0"), (["--lengths", "64,x"], 2, "64,x"),
+                                     (["--json", "none/x.json"], 1, "none: no such folder")]:
+            with self.subTest(flags=flags):
+                code, out, err = self.run_script("peers_cpu.py", *flags, PYTHONPATH=str(self.folder))
+                self.assertEqual((code, out), (status, ""))
+                self.assertIn(words, err)
 
 
 if __name__ == "__main__":
