@@ -10,9 +10,9 @@
 /// The weights come out where the keys were put in: columns 2q and 2q + 1 of two accumulators. To
 /// let a lane weigh four neighbours, those columns must be the keys 4q, 4q + 1 of the one and
 /// 4q + 2, 4q + 3 of the other. Then its registers of B are what lies side by side in a row of Vᵀ.
-/// (With m16n8k16 one can have this or the natural order. Where an accumulator's columns are not
-/// what an operand wants, as with 8-bit weights on Hopper, only the permutation is left:
-/// FlashAttention-3, section 3.3.)
+/// (With m16n8k16 one can have this or the natural order. FlashAttention-3 needs it: for 8-bit
+/// weights the columns of an accumulator are not those that an operand wants, and so the keys are
+/// permuted, and V's rows with them, rather than weights moved between lanes; section 3.3.)
 
 #include "common/packed.h"
 #include "common/tensor_core_language.h"
