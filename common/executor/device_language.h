@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -22,8 +23,10 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define threadIdx (::fa::executor::position().thread)
 #define blockIdx (::fa::executor::position().block)
+#define gridDim (::fa::executor::position().grid_dim)
 #define __syncthreads() ::fa::executor::block_barrier(__FILE__, __LINE__)
 #define __syncthreads_or(vote) ::fa::executor::block_any(__FILE__, __LINE__, vote)
 
@@ -86,6 +89,13 @@ class CheckedPointer {
         static_assert(!std::is_const_v<T>);
         note(sizeof(U), true);
         std::memcpy(static_cast<void*>(at_), &value, sizeof(U));
+    }
+
+    /// Adds n to the element, as one step. @return its value before
+    Value fetch_add(Value n) const {
+        note(sizeof(T), false);
+        note(sizeof(T), true);
+        return std::atomic_ref<T>(*at_).fetch_add(n);
     }
 
   private:

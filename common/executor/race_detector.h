@@ -3,33 +3,38 @@
 /// Finds races in shared memory: for every word, who wrote it last, who read it since, and between
 /// which barriers.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "common/executor/clocks.h"
+
 namespace fa::executor {
 
 /// Two accesses to a 4-byte word by different threads, at least one of them a write, race unless a
-/// block barrier lies between them, or, for threads of one warp, a warp barrier.
+/// block barrier lies between them, or, for threads of one warp, a warp barrier, or for any two a
+/// message (Clocks).
 ///
-/// Exact for the order in which the threads ran: an access is reported if and only if it races with
-/// an earlier one. The last write is enough to know, since all earlier ones are ordered before it
-/// or were reported. Of the readers since the last block barrier, two warps are enough: a write
-/// comes from another warp than one of the two. Of a warp's readers since its last warp barrier one
-/// lane is enough, and whether there were others.
+/// Without messages it is exact for the order in which the threads ran: an access is reported if
+/// and only if it races with an earlier one. The last write is enough to know, since all earlier
+/// ones are ordered before it or were reported. Of the readers since the last block barrier, two
+/// warps are enough: a write comes from another warp than one of the two. Of a warp's readers since
+/// its last warp barrier one lane is enough, and whether there were others.
+///
+/// With messages every report is still a race, but where more than two warps read a word with no
+/// order among them, only two are remembered.
 class RaceDetector {
   public:
-    RaceDetector(std::size_t bytes, std::size_t warps)
-        : words_((bytes + 3) / 4), warp_epoch_(warps, 0) {}
+    RaceDetector(std::size_t bytes, const Clocks& clocks)
+        : clocks_(clocks), words_((bytes + 3) / 4) {}
 
     /// All accesses up to now, of all threads, are ordered before all that follow.
     void block_barrier() { ++block_epoch_; }
-    /// The same for the threads of one warp.
-    void warp_barrier(std::size_t warp) { ++warp_epoch_[warp]; }
 
     /// Notes an access. @return false if it races with an earlier one
     bool access(std::size_t thread, std::size_t offset, std::size_t size, bool is_write) {
-        const Toucher now{warp_epoch_[thread / 32], static_cast<std::uint16_t>(thread)};
+        const Toucher now{clocks_.now(thread / 32), static_cast<std::uint16_t>(thread)};
         bool clean = true;
         for (std::size_t w = offset / 4; w < (offset + size + 3) / 4; ++w) {
             Word& word = words_[w];
@@ -45,20 +50,50 @@ class RaceDetector {
                 word.reader[0] = now;
                 word.reader[1].thread = NOBODY;
             } else {
-                note_reader(word.reader[word.reader[0].warp() == now.warp() ? 0 : 1], now);
+                note_reader(word.reader[place_for(word, now)], now);
             }
         }
         return clean;
     }
 
-  private:
-    static constexpr std::uint16_t NOBODY = 0xffff;
+    /// Whether an access by something that knows `known` would race; notes nothing.
+    /// @param known for each clock; not looked at without messages
+    bool would_race(const Time* known, std::size_t offset, std::size_t size, bool is_write) const {
+        const auto unknown = [&](const Toucher& before) {
+            return before.thread != NOBODY && before.time >= known[before.warp()];
+        };
+        const std::size_t end = std::min((offset + size + 3) / 4, words_.size());
+        for (std::size_t w = offset / 4; w < end; ++w) {
+            const Word& word = words_[w];
+            if (word.write_epoch == block_epoch_ && unknown(word.writer)) return true;
+            if (is_write && word.read_epoch == block_epoch_ &&
+                (unknown(word.reader[0]) || unknown(word.reader[1])))
+                return true;
+        }
+        return false;
+    }
 
+    /// The thread that wrote the word at `offset` last, if any did since the epoch `since`.
+    static constexpr std::uint16_t NOBODY = 0xffff;
+    std::uint16_t writer_since(std::uint32_t since, std::size_t offset) const {
+        const Word& word = words_[offset / 4];
+        return word.write_epoch >= since ? word.writer.thread : NOBODY;
+    }
+    /// Forgets the accesses to the words in these bytes.
+    void forget(std::size_t offset, std::size_t size) {
+        for (std::size_t w = offset / 4; w < std::min((offset + size) / 4, words_.size()); ++w)
+            words_[w] = {};
+    }
+    std::size_t words() const { return words_.size(); }
+    /// Number of block barriers so far.
+    std::uint32_t epoch() const { return block_epoch_; }
+
+  private:
     struct Toucher {
-        std::uint32_t warp_epoch = 0;
+        Time time = 0;  // of the warp's clock
         std::uint16_t thread = NOBODY;
-        bool several = false;  // other lanes of the warp did the same, between the same barriers
-        int warp() const { return thread / 32; }
+        bool several = false;  // other lanes of the warp did the same, with no order among them
+        std::size_t warp() const { return thread / 32u; }
     };
     /// What happened since the block barriers numbered write_epoch and read_epoch.
     struct Word {
@@ -68,21 +103,29 @@ class RaceDetector {
     };
 
     /// For two accesses between the same block barriers.
-    static bool ordered(const Toucher& before, const Toucher& now) {
-        return before.warp() == now.warp() && (before.warp_epoch != now.warp_epoch ||
-                                               (before.thread == now.thread && !before.several));
+    bool ordered(const Toucher& before, const Toucher& now) const {
+        return (before.thread == now.thread && !before.several) ||
+               clocks_.knows(now.thread, before.warp(), before.time);
     }
 
-    static void note_reader(Toucher& reader, const Toucher& now) {
-        const bool beside = reader.warp() == now.warp() && reader.warp_epoch == now.warp_epoch;
-        const bool several = beside && (reader.several || reader.thread != now.thread);
+    /// Where to remember one more reader.
+    std::size_t place_for(const Word& word, const Toucher& now) const {
+        if (word.reader[0].warp() == now.warp()) return 0;
+        if (word.reader[1].thread == NOBODY || word.reader[1].warp() == now.warp()) return 1;
+        // A write that is ordered after this reader is ordered after those before it, too.
+        return clocks_.messages() && ordered(word.reader[0], now) ? 0 : 1;
+    }
+
+    void note_reader(Toucher& reader, const Toucher& now) const {
+        const bool several = reader.thread != NOBODY && reader.warp() == now.warp() &&
+                             !ordered(reader, now);
         reader = now;
         reader.several = several;
     }
 
+    const Clocks& clocks_;
     std::vector<Word> words_;
     std::uint32_t block_epoch_ = 1;
-    std::vector<std::uint32_t> warp_epoch_;
 };
 
 }  // namespace fa::executor

@@ -1,0 +1,211 @@
+#pragma once
+/// @file
+/// The names of common/hopper_language.h for the CPU executor. Asynchronous copies and products are
+/// as late as the hardware may be, and what would hang there, or be wrong now and then, is a Fault.
+
+#include <atomic>
+
+#include "common/executor/hopper.h"
+#include "common/executor/tensor_core_language.h"
+
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
+
+/// What TMA knows of a tensor; executor::make_executor_map() makes one.
+using TensorMap = executor::TensorMap;
+
+/// More numbers of warp instructions. A named barrier or a number of registers is added to the
+/// first of its own.
+enum HopperOperation { ELECT = 64, UNIFORM, STORE_MATRICES };
+
+// ---- Barriers in shared memory
+
+/// mbarrier.init.
+inline void init_barrier(SharedAddress b, int arrivals) {
+    executor::init_barrier(b, arrivals);
+}
+/// Makes initialised barriers visible to copies.
+inline void publish_barriers() {
+    executor::publish_barriers();
+}
+/// mbarrier.arrive.
+inline void arrive(SharedAddress b) {
+    executor::arrive(b, 0);
+}
+/// mbarrier.arrive.expect_tx.
+inline void arrive_expecting(SharedAddress b, std::uint32_t bytes) {
+    executor::arrive(b, bytes);
+}
+/// mbarrier.try_wait.parity until it succeeds.
+inline void wait_phase(SharedAddress b, unsigned parity) {
+    executor::wait_phase(b, parity);
+}
+
+// ---- Copies of boxes
+
+/// cp.async.bulk.tensor, to shared memory.
+inline void load_box(SharedAddress to, const TensorMap& map, SharedAddress barrier, int channel,
+                     int token, int head, int batch) {
+    executor::load_box({map, to, {channel, token, head, batch}, barrier});
+}
+/// cp.async.bulk.tensor, to global memory.
+inline void store_box(const TensorMap& map, SharedAddress from, int channel, int token, int head,
+                      int batch) {
+    executor::store_box({map, from, {channel, token, head, batch}});
+}
+/// Ends a group of stores.
+inline void commit_stores() {
+    executor::commit_stores();
+}
+/// Until at most PENDING groups still read shared memory.
+template <int PENDING>
+void wait_stores_read() {
+    executor::wait_stores_read(PENDING);
+}
+/// A hint.
+inline void prefetch_map(const TensorMap&) {}
+/// fence.proxy.async.
+inline void publish_for_copies() {
+    executor::publish_for_copies();
+}
+
+// ---- Roles
+
+/// setmaxnreg.inc.
+template <int N>
+void increase_registers() {
+    executor::change_registers(N, /*increase=*/true);
+}
+/// setmaxnreg.dec.
+template <int N>
+void decrease_registers() {
+    executor::change_registers(N, /*increase=*/false);
+}
+/// bar.sync.
+inline void named_barrier_wait(int id, int threads) {
+    executor::named_barrier(id, threads, /*wait=*/true);
+}
+/// bar.arrive.
+inline void named_barrier_arrive(int id, int threads) {
+    executor::named_barrier(id, threads, /*wait=*/false);
+}
+/// elect.sync: lane 0.
+inline bool one_lane() {
+    executor::warp_exchange(ELECT, nullptr, 0);
+    return threadIdx.x % executor::WARP_SIZE == 0;
+}
+/// x of lane 0.
+inline int uniform(int x) {
+    int result;
+    std::memcpy(&result, executor::warp_exchange(UNIFORM, &x, sizeof x), sizeof result);
+    return result;
+}
+
+// ---- Products
+
+/// wgmma.fence.
+inline void fence_products() {
+    executor::fence_products();
+}
+/// wgmma.commit_group.
+inline void commit_products() {
+    executor::commit_products();
+}
+/// wgmma.wait_group.
+template <int PENDING>
+void wait_products() {
+    executor::wait_products(PENDING);
+}
+/// Nothing: the compiler knows what wait_products() may change.
+template <int N>
+void pin(float (&)[N][4]) {}
+/// Nothing.
+template <int N>
+void pin(std::uint32_t (&)[N][4]) {}
+
+/// The low half of a matrix descriptor, as on the GPU: address and leading offset, in units of 16
+/// bytes.
+using Matrix = std::uint32_t;
+inline constexpr Matrix DEEPER_BY_ROWS = 16 * 2 / 16, DEEPER_BY_COLUMNS = 16 * 128 / 16;
+
+inline Matrix by_rows(SharedAddress address) {
+    return address / 16 + (1u << 16);
+}
+inline Matrix by_columns(SharedAddress address, std::uint32_t box_bytes) {
+    return address / 16 + (box_bytes / 16 << 16);
+}
+
+/// wgmma.mma_async.m64nNk16 of T (BFloat16 or Float16), accumulating fp32. The registers of D and
+/// of A must live until the wait.
+template <class T, int N, bool B_IS_ROWS>
+struct Product {
+    static_assert(N % 16 == 0 && N <= executor::MOST_N);
+
+    /// D = A·B.
+    static void multiply(float (&d)[N / 8][4], Matrix a, Matrix b) {
+        executor::product(shape(/*add=*/false, /*a_in_registers=*/false), {&d[0][0], nullptr}, a,
+                          b);
+    }
+    /// D += A·B.
+    static void add(float (&d)[N / 8][4], Matrix a, Matrix b) {
+        executor::product(shape(/*add=*/true, /*a_in_registers=*/false), {&d[0][0], nullptr}, a, b);
+    }
+    /// D += A·B, A from registers.
+    static void add(float (&d)[N / 8][4], const std::uint32_t (&a)[4], Matrix b) {
+        executor::product(shape(/*add=*/true, /*a_in_registers=*/true), {&d[0][0], &a[0]}, 0, b);
+    }
+
+  private:
+    static constexpr executor::ProductShape shape(bool add, bool a_in_registers) {
+        const bool is_half = dtype_of<T>() == DType::f16;
+        static_assert(sizeof(T) == 2);
+        return {is_half ? executor::ElementType::float16 : executor::ElementType::bfloat16, N,
+                B_IS_ROWS, add, a_in_registers};
+    }
+};
+
+// ---- Others
+
+namespace detail {
+
+/// What a lane brings to stmatrix.
+struct StoredMatrixRow {
+    SharedAddress address;
+    std::uint32_t r[4];
+};
+
+/// stmatrix: the reverse of read_matrices<false>().
+inline void write_matrices(const std::byte* operands, std::byte*) {
+    std::byte* const shared = executor::shared_base();
+    StoredMatrixRow lanes[executor::WARP_SIZE];
+    for (unsigned lane = 0; lane < executor::WARP_SIZE; ++lane)
+        std::memcpy(&lanes[lane], operands + executor::SLOT_BYTES * lane, sizeof lanes[lane]);
+    for (unsigned lane = 0; lane < executor::WARP_SIZE; ++lane)
+        for (unsigned m = 0; m < 4; ++m)
+            std::memcpy(shared + lanes[8 * m + lane / 4].address + 4 * (lane % 4),
+                        &lanes[lane].r[m], 4);
+}
+
+}  // namespace detail
+
+/// stmatrix.
+inline void store_matrices(SharedAddress row, const std::uint32_t (&r)[4]) {
+    executor::note_shared(row, 16, /*is_write=*/true);
+    const detail::StoredMatrixRow own{row, {r[0], r[1], r[2], r[3]}};
+    executor::warp_compute(STORE_MATRICES, &own, sizeof own, detail::write_matrices);
+}
+/// atomicAdd. Blocks may run at the same time here, too.
+inline int atomic_add(GlobalPointer<int> counter, int n) {
+    return counter.fetch_add(n);
+}
+/// __threadfence().
+inline void global_fence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+/// Counts the threads' turns, nothing like clocks.
+inline std::int64_t clock_cycles() {
+    return executor::clock_cycles();
+}
+
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa
