@@ -4,10 +4,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "common/hopper_language.h"
@@ -319,24 +322,588 @@ TEST_CASE("executor: what goes wrong in a ring of stages is caught") {
                                    Options{.copies_arrive_at_once = true}, Options{.shuffle = 1}}) {
         CAPTURE(options.shuffle);
         fault(Mistake::early_hand_back, "a product of warp", options);
+        fault(Mistake::one_for_all, "a product of warp", options);
         fault(Mistake::no_publication, "without publish_for_copies()", options);
         fault(Mistake::no_named_barrier, "no order between", options);
         fault(Mistake::no_store_wait, "wait_stores_read<0>() is missing", options);
-        fault(Mistake::no_wait_for_stage, "box", options);
+        fault(Mistake::no_wait_for_stage, "", options);
         fault(Mistake::too_few_bytes, "", options);
         fault(Mistake::too_many_bytes, "deadlock", options);
-        fault(Mistake::one_stage_too_many, "on its way", options);
+        fault(Mistake::one_stage_too_many, "the block ends", options);
         fault(Mistake::stage_handed_back_by_nobody, "deadlock", options);
         fault(Mistake::touched_accumulators, "touched", options);
         fault(Mistake::touched_operand, "touched", options);
         fault(Mistake::no_fence, "without fence_products()", options);
-        fault(Mistake::no_product_wait, "fence_products()", options);
+        fault(Mistake::no_product_wait, "not waited for", options);
         fault(Mistake::one_warp_multiplies_less, "do not issue the same products", options);
         fault(Mistake::one_warp_changes_other_registers, "do not issue the same products", options);
         fault(Mistake::barriers_not_published, "has not published", options);
         fault(Mistake::no_block_barrier, "barrier", options);
         fault(Mistake::two_arrivals, "", options);
     }
+}
+
+// --- boxes ---------------------------------------------------------------------------------------
+
+/// A tensor [2, 3, 5, 80] with gaps between its tokens, heads and batch entries; each element says
+/// where it is.
+struct Tensor4 {
+    static constexpr std::int64_t CHANNELS = 80, TOKENS = 5, HEADS = 3, BATCH = 2;
+    static constexpr std::int64_t TOKEN = 88, HEAD = 6 * TOKEN, ENTRY = 4 * HEAD;
+    alignas(16) std::array<std::uint16_t, 2 * ENTRY> elements{};
+
+    Tensor4() {
+        for (std::int64_t i = 0; i < 2 * ENTRY; ++i)
+            elements[static_cast<std::size_t>(i)] = static_cast<std::uint16_t>(i + 1);
+    }
+    /// What a load finds; 0 outside.
+    std::uint16_t at(std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t c) const {
+        const bool inside = b >= 0 && b < BATCH && h >= 0 && h < HEADS && t >= 0 && t < TOKENS &&
+                            c >= 0 && c < CHANNELS;
+        return inside ? elements[static_cast<std::size_t>(b * ENTRY + h * HEAD + t * TOKEN + c)]
+                      : std::uint16_t{0};
+    }
+    TensorMap map(int rows) {
+        return make_executor_map(elements.data(), {CHANNELS, TOKENS, HEADS, BATCH},
+                                 {TOKEN, HEAD, ENTRY}, rows);
+    }
+};
+
+TEST_CASE("executor: a box is loaded swizzled, and what lies outside the tensor is zero") {
+    Tensor4 tensor;
+    for (bool at_once : {false, true})
+        for (const auto& at : {std::array{0, 0, 0, 0}, {16, 2, 1, 1}, {64, 0, 2, 1}, {-8, -3, 0, 0},
+                               {-64, 0, 0, 0}, {80, 0, 0, 0}, {0, 5, 0, 0}, {0, -8, 0, 0},
+                               {0, 0, -1, 0}, {0, 0, 3, 0}, {0, 0, 0, 2}, {0, 0, 0, -1}}) {
+            CAPTURE(at[0]);
+            CAPTURE(at[1]);
+            int wrong = 0;
+            std::uint64_t bytes = 0;
+            const TensorMap map = tensor.map(8);
+            const Counters counters = run_block(
+                32, 3072,
+                [&] {
+                    const std::uint32_t box = shared_address(1024), barrier = shared_address(2048);
+                    if (thread() == 0) {
+                        init_barrier(barrier, 1);
+                        publish_barriers();
+                        arrive_expecting(barrier, 1024);
+                        load_box(box, map, barrier, at[0], at[1], at[2], at[3]);
+                    }
+                    __syncthreads();
+                    wait_phase(barrier, 0);
+                    for (int row = 0; row < 8; ++row)
+                        for (int column = 2 * static_cast<int>(thread());
+                             column < 2 * static_cast<int>(thread()) + 2; ++column) {
+                            const auto expected = tensor.at(at[3], at[2], at[1] + row,
+                                                            at[0] + column);
+                            wrong += load_shared<std::uint16_t>(
+                                         box + in_boxes(static_cast<std::uint32_t>(row),
+                                                        static_cast<std::uint32_t>(column), 0)) !=
+                                     expected;
+                            bytes += expected != 0 ? 2 : 0;
+                        }
+                },
+                {.copies_arrive_at_once = at_once});
+            CHECK(wrong == 0);
+            CHECK(counters.global_load_bytes == bytes);
+        }
+}
+
+TEST_CASE("executor: a box is stored where the tensor is, and nowhere else") {
+    for (const auto& at : {std::array{0, 0, 0, 0}, {16, 2, 1, 1}, {64, 0, 2, 1}, {-8, -3, 0, 0},
+                           {-64, 0, 0, 0}, {0, 5, 0, 0}, {0, 0, 3, 0}, {0, 0, 0, -1}}) {
+        Tensor4 tensor;
+        const Tensor4 before;
+        const TensorMap map = tensor.map(8);
+        const Counters counters = run_block(32, 1024, [&] {
+            for (std::uint32_t row = 0; row < 8; ++row)
+                store_shared(shared_address(in_boxes(row, 2 * thread(), 0)),
+                             (row * 64 + 2 * thread()) * 0x00010001u + 0x90018000u);
+            publish_for_copies();
+            warp_barrier();
+            if (thread() == 0) {
+                store_box(map, shared_address(0), at[0], at[1], at[2], at[3]);
+                commit_stores();
+                wait_stores_read<0>();
+            }
+        });
+        int wrong = 0;
+        std::uint64_t bytes = 0;
+        for (int b = 0; b < 2; ++b)
+            for (int h = 0; h < 4; ++h)
+                for (int t = 0; t < 6; ++t)
+                    for (int c = 0; c < 88; ++c) {
+                        const auto i = static_cast<std::size_t>(b * Tensor4::ENTRY +
+                                                                h * Tensor4::HEAD +
+                                                                t * Tensor4::TOKEN + c);
+                        const int row = t - at[1], column = c - at[0];
+                        const bool stored = b == at[3] && h == at[2] && h < 3 && t < 5 && c < 80 &&
+                                            row >= 0 && row < 8 && column >= 0 && column < 64;
+                        const int value = row * 64 + (column & ~1) + (column % 2 ? 0x9001 : 0x8000);
+                        wrong += tensor.elements[i] != (stored ? value : before.elements[i]);
+                        bytes += stored ? 2 : 0;
+                    }
+        CHECK(wrong == 0);
+        CHECK(counters.global_store_bytes == bytes);
+    }
+}
+
+/// Runs a kernel of `threads` threads with a barrier for one arrival at byte 4096.
+void with_barrier(unsigned threads, const std::function<void()>& kernel,
+                  const Options& options = {}) {
+    run_block(
+        threads, 8192,
+        [&] {
+            if (thread() == 0) {
+                init_barrier(shared_address(4096), 1);
+                publish_barriers();
+            }
+            __syncthreads();
+            kernel();
+        },
+        options);
+}
+
+#define CHECK_FAULT(call, text) CHECK_THROWS_WITH_AS(call, doctest::Contains(text), Fault)
+
+TEST_CASE("executor: wrong boxes are refused") {
+    Tensor4 tensor;
+    const auto load = [&](std::uint32_t to, const TensorMap& map, std::uint32_t barrier = 4096) {
+        with_barrier(32, [&] {
+            if (thread() == 0) load_box(to, map, barrier, 0, 0, 0, 0);
+        });
+    };
+    const auto store = [&](std::uint32_t from, const TensorMap& map) {
+        with_barrier(32, [&] {
+            if (thread() == 0) store_box(map, from, 0, 0, 0, 0);
+        });
+    };
+    const TensorMap map = tensor.map(8);
+    CHECK_FAULT(load(512, map), "not a multiple of 1024");
+    CHECK_FAULT(load(8192, map), "8192..9216 of 8192");
+    CHECK_FAULT(load(0, map, 4104), "no barrier was initialised at byte 4104");
+    CHECK_FAULT(store(128, map), "not a multiple of 1024");
+    CHECK_FAULT(load(0, tensor.map(0)), "0 rows");
+    CHECK_FAULT(load(0, tensor.map(257)), "257 rows");
+    TensorMap read_only = map;
+    read_only.written = nullptr;
+    CHECK_FAULT(store(0, read_only), "for loads only");
+    TensorMap shifted = map;
+    ++shifted.elements;
+    CHECK_FAULT(load(0, shifted), "multiples of 16 bytes");
+    shifted = map;
+    shifted.head_stride += 4;
+    CHECK_FAULT(load(0, shifted), "multiples of 16 bytes");
+}
+
+TEST_CASE("executor: a box that is not waited for is nothing to look at") {
+    Tensor4 tensor;
+    const TensorMap map = tensor.map(8);
+    for (bool at_once : {false, true}) {
+        const auto run = [&](const std::function<void()>& then) {
+            with_barrier(
+                64,
+                [&] {
+                    if (thread() == 0) {
+                        arrive_expecting(4096, 1024);
+                        load_box(0, map, 4096, 0, 0, 0, 0);
+                    }
+                    then();
+                },
+                {.copies_arrive_at_once = at_once});
+        };
+        const auto wait = [] { wait_phase(4096, 0); };
+        CHECK_NOTHROW(run([&] {
+            wait();
+            load_shared<float>(0);
+        }));
+        // By the thread that issued the copy, by another, by another lane of a warp that waited.
+        CHECK_FAULT(run([&] {
+                        if (thread() == 0) load_shared<float>(0);
+                        wait();
+                    }),
+                    "byte 0");
+        CHECK_FAULT(run([&] {
+                        if (thread() < 32) wait();
+                        if (thread() == 63) load_shared<float>(1020);
+                    }),
+                    "byte 1008");
+        CHECK_FAULT(run([&] {
+                        if (thread() == 0) wait();
+                        if (thread() == 1) load_shared<float>(0);
+                    }),
+                    "byte 0");
+        CHECK_NOTHROW(run([&] {
+            if (thread() == 0) wait();
+            if (thread() < 32) warp_barrier();
+            if (thread() == 1) load_shared<float>(0);
+        }));
+        CHECK_FAULT(run([&] {
+                        if (thread() == 40) store_shared(256, 1.0f);
+                        wait();
+                    }),
+                    "byte 256");
+        CHECK_FAULT(run([&] {
+                        if (thread() == 0) {
+                            arrive_expecting(4096, 1024);
+                            load_box(0, map, 4096, 0, 0, 0, 0);
+                        }
+                    }),
+                    "");
+        CHECK_FAULT(run([] {}), "the block ends");
+    }
+}
+
+TEST_CASE("executor: a box is loaded only where everyone has finished") {
+    Tensor4 tensor;
+    const TensorMap map = tensor.map(8);
+    const auto run = [&](bool is_write, bool ordered, const Options& options) {
+        with_barrier(
+            64,
+            [&] {
+                if (thread() == 40) {
+                    if (is_write)
+                        store_shared(64, 1.0f);
+                    else
+                        load_shared<float>(64);
+                }
+                if (thread() >= 32 && ordered) named_barrier_arrive(1, 64);
+                if (thread() < 32) {
+                    if (ordered) named_barrier_wait(1, 64);
+                    if (thread() == 0) {
+                        arrive_expecting(4096, 1024);
+                        load_box(0, map, 4096, 0, 0, 0, 0);
+                    }
+                    wait_phase(4096, 0);
+                }
+            },
+            options);
+    };
+    for (bool is_write : {false, true})
+        for (const Options& options : {Options{}, Options{.reverse_order = true}}) {
+            CHECK_NOTHROW(run(is_write, true, options));
+            CHECK_FAULT(run(is_write, false, options), "byte 64");
+        }
+}
+
+// --- barriers ------------------------------------------------------------------------------------
+
+TEST_CASE("executor: phases of a barrier order what threads do") {
+    // Two threads of different warps take turns in writing one word.
+    for (const Options& options : {Options{}, Options{.reverse_order = true}, Options{.shuffle = 7}}) {
+        int last = 0;
+        const auto turns = [&](bool wait) {
+            run_block(
+                64, 64,
+                [&] {
+                    if (thread() == 0) {
+                        store_shared(0, 0);
+                        init_barrier(8, 1);
+                        init_barrier(16, 1);
+                    }
+                    __syncthreads();
+                    if (thread() % 32 != 5) return;
+                    const bool first = thread() < 32;
+                    for (int i = 0; i < 10; ++i) {
+                        if (wait && !(first && i == 0))
+                            wait_phase(first ? 16 : 8, static_cast<unsigned>(first ? i - 1 : i) & 1);
+                        store_shared(0, load_shared<int>(0) + 1);
+                        arrive(first ? 8 : 16);
+                    }
+                    if (!first) last = load_shared<int>(0);
+                },
+                options);
+        };
+        turns(true);
+        CHECK(last == 20);
+        CHECK_FAULT(turns(false), "race in shared memory at byte 0");
+    }
+}
+
+TEST_CASE("executor: a warp that can miss a phase is delayed until it waits for ever") {
+    // Warp 1 answers every phase; warp 2 only watches, and nothing keeps warp 0 from going on.
+    const auto run = [](const Options& options) {
+        run_block(
+            96, 16,
+            [&] {
+                if (thread() == 0) {
+                    init_barrier(0, 1);
+                    init_barrier(8, 1);
+                }
+                __syncthreads();
+                for (unsigned i = 0; i < 20; ++i) {
+                    if (thread() == 0) {
+                        wait_phase(8, (i & 1) ^ 1);
+                        arrive(0);
+                    }
+                    if (thread() >= 32) wait_phase(0, i & 1);
+                    if (thread() == 32) arrive(8);
+                }
+            },
+            options);
+    };
+    CHECK_NOTHROW(run({}));
+    int deadlocks = 0;
+    for (std::uint64_t shuffle = 1; shuffle <= 50; ++shuffle) try {
+            run({.shuffle = shuffle});
+        } catch (const Fault& fault) {
+            ++deadlocks;
+            CHECK(std::string(fault.what()).find("deadlock") == 0);
+        }
+    MESSAGE(fmt::format("{} of 50", deadlocks));
+    CHECK(deadlocks > 5);
+}
+
+TEST_CASE("executor: what goes wrong with barriers in shared memory is caught") {
+    CHECK_FAULT(run_block(32, 64, [] { wait_phase(8, 0); }), "no barrier was initialised at byte 8");
+    CHECK_FAULT(run_block(32, 64, [] { arrive(0); }), "no barrier was initialised at byte 0");
+    CHECK_FAULT(run_block(32, 64, [] { init_barrier(4, 1); }), "not a multiple of 8");
+    CHECK_FAULT(run_block(32, 64, [] { init_barrier(64, 1); }), "beyond the end");
+    CHECK_FAULT(run_block(32, 64, [] { init_barrier(0, 0); }), "0 arrivals");
+    CHECK_FAULT(run_block(32, 64, [] { init_barrier(0, 1); }), "a second time");
+    CHECK_FAULT(with_barrier(32, [] { wait_phase(4096, 2); }), "parity 2");
+    CHECK_FAULT(with_barrier(32, [] { wait_phase(4096, 0); }),
+                "deadlock: no thread can go on, this one waits at the barrier at byte 4096 of "
+                "shared memory for the end of a phase of parity 0: the present phase has parity 0, "
+                "1 of 1 arrivals and 0 bytes are missing (block 0,0,0, thread 0,0,0)");
+    CHECK_NOTHROW(with_barrier(32, [] { wait_phase(4096, 1); }));  // the phase before the first
+    CHECK_FAULT(with_barrier(32,
+                             [] {
+                                 if (thread() < 2) arrive_expecting(4096, 64);
+                             }),
+                "more arrivals than the 1");
+    CHECK_FAULT(with_barrier(32,
+                             [] {
+                                 if (thread() == 0) arrive_expecting(4096, 1 << 20);
+                             }),
+                "1048576 bytes");
+    CHECK_FAULT(with_barrier(32, [] { load_shared<float>(4100); }),
+                "ordinary access to the barrier at byte 4096");
+    CHECK_FAULT(with_barrier(32,
+                             [] {
+                                 if (thread() == 9) store_shared(4096, 0.0f);
+                             }),
+                "ordinary access to the barrier at byte 4096");
+    // Some wait for a phase, the others for the block.
+    CHECK_FAULT(with_barrier(64,
+                             [] {
+                                 if (thread() == 33) wait_phase(4096, 0);
+                                 __syncthreads();
+                             }),
+                "deadlock");
+}
+
+TEST_CASE("executor: named barriers join parts of a block") {
+    for (const Options& options :
+         {Options{}, Options{.reverse_order = true}, Options{.shuffle = 3}, Options{.shuffle = 4}}) {
+        // Two warps take turns; a third does not take part.
+        int sum = 0;
+        run_block(
+            96, 4,
+            [&] {
+                const int warp = static_cast<int>(thread() / 32);
+                if (warp == 2) return;
+                if (thread() == 0) store_shared(0, 0);
+                if (warp == 0) named_barrier_arrive(1, 64);
+                for (int i = 0; i < 8; ++i) {
+                    named_barrier_wait(2 - warp, 64);
+                    if (thread() % 32 == 0) store_shared(0, load_shared<int>(0) + 1);
+                    if (i < 7 || warp == 1) named_barrier_arrive(1 + warp, 64);
+                }
+                if (thread() == 0) sum = load_shared<int>(0);
+            },
+            options);
+        CHECK(sum == 16);
+    }
+}
+
+TEST_CASE("executor: what goes wrong with named barriers is caught") {
+    const auto run = [](const std::function<void()>& kernel) { run_block(96, 64, kernel); };
+    for (int id : {0, 16})
+        CHECK_FAULT(run([&] { named_barrier_wait(id, 96); }), fmt::format("barrier {}", id).c_str());
+    for (int threads : {0, 33, 128})
+        CHECK_FAULT(run([&] { named_barrier_wait(1, threads); }),
+                    fmt::format("of {} threads", threads).c_str());
+    CHECK_FAULT(run([] {
+                    if (thread() < 64) named_barrier_wait(3, 96);
+                }),
+                "waits at named barrier 3, where 64 of 96 threads have arrived");
+    CHECK_FAULT(run([] { named_barrier_wait(3, thread() < 32 ? 96 : 64); }),
+                "of 64 threads, where others came to one of 96");
+    CHECK_FAULT(run([] { named_barrier_wait(3, thread() == 5 ? 64 : 96); }), "different numbers");
+    CHECK_FAULT(run([] {
+                    if (thread() % 32 != 5) named_barrier_wait(3, 96);
+                }),
+                "");
+    // Arriving orders what came before, not what comes after.
+    CHECK_FAULT(run([] {
+                    if (thread() < 32) named_barrier_wait(3, 64);
+                    if (thread() / 32 == 1) named_barrier_arrive(3, 64);
+                    if (thread() == 0) store_shared(0, 1);
+                    if (thread() == 32) store_shared(0, 1);
+                }),
+                "race");
+}
+
+// --- products, what goes wrong -------------------------------------------------------------------
+
+/// Runs a warpgroup on 32 kB of zeros, published.
+void with_zeros(const std::function<void(float (&)[8][4], float (&)[8][4])>& kernel) {
+    run_block(128, 32768, [&] {
+        for (std::uint32_t i = thread(); i < 2048; i += 128)
+            store_shared(16 * i, Packed<float, 4>{});
+        publish_for_copies();
+        __syncthreads();
+        float d[8][4] = {}, other[8][4] = {};
+        fence_products();
+        kernel(d, other);
+    });
+}
+using Scores = Product<BFloat16, 64, false>;
+using Sum = Product<BFloat16, 64, true>;
+
+TEST_CASE("executor: groups of products are waited for in order") {
+    with_zeros([](float (&d)[8][4], float (&other)[8][4]) {
+        Scores::multiply(d, by_rows(0), by_rows(8192));
+        commit_products();
+        Scores::multiply(other, by_rows(0), by_rows(8192));
+        commit_products();
+        wait_products<2>();
+        CHECK(std::isnan(d[0][0]));
+        wait_products<1>();
+        CHECK(d[0][0] == 0);
+        CHECK(std::isnan(other[7][3]));
+        wait_products<0>();
+        CHECK(other[7][3] == 0);
+    });
+    // The same registers in two groups; the first wait leaves them to the second.
+    with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+        d[0][0] = 3;
+        Scores::add(d, by_rows(0), by_rows(8192));
+        commit_products();
+        Scores::add(d, by_rows(0), by_rows(8192));
+        commit_products();
+        wait_products<1>();
+        CHECK(std::isnan(d[0][0]));
+        wait_products<0>();
+        CHECK(d[0][0] == 3);
+    });
+}
+
+TEST_CASE("executor: wrong products are refused") {
+    const auto multiply = [](Matrix a, Matrix b) {
+        with_zeros([&](float (&d)[8][4], float (&)[8][4]) { Scores::multiply(d, a, b); });
+    };
+    CHECK_FAULT(multiply(by_rows(128), by_rows(8192)), "first row of eight");
+    CHECK_FAULT(multiply(by_rows(0), by_rows(8192 + 16)), "16 columns");
+    CHECK_FAULT(multiply(by_rows(0), by_rows(8192) + 4 * DEEPER_BY_ROWS), "first row of eight");
+    CHECK_FAULT(multiply(by_rows(0), by_rows(31 * 1024)), "of 32768");
+    CHECK_FAULT(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+                    Sum::multiply(d, by_rows(0), by_columns(8192 + 512, 8192));
+                }),
+                "by columns");
+    CHECK_FAULT(with_zeros([](float (&)[8][4], float (&)[8][4]) {
+                    float wide[16][4];
+                    Product<BFloat16, 128, true>::multiply(wide, by_rows(0), by_columns(8192, 512));
+                }),
+                "boxes");
+    CHECK_FAULT(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+                    Scores::multiply(d, by_rows(0), by_rows(thread() == 3 ? 8192 : 16384));
+                }),
+                "different matrices");
+    CHECK_FAULT(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+                    Scores::multiply(d, by_rows(0), by_rows(8192));
+                    commit_products();
+                }),
+                "wait_products<0>() is missing");
+    CHECK_FAULT(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+                    Scores::multiply(d, by_rows(0), by_rows(8192));
+                    wait_products<0>();  // nothing was committed
+                }),
+                "wait_products<0>() is missing");
+    CHECK_FAULT(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+                    Scores::multiply(d, by_rows(0), by_rows(8192));
+                    commit_products();
+                    if (thread() == 0) store_shared(8192, 0.0f);
+                    wait_products<0>();
+                }),
+                "byte 8192: written while a product of warp 0 may still read it");
+    // A warp's own wait is no news of the other warps' products.
+    CHECK_FAULT(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+                    Scores::multiply(d, by_rows(0), by_rows(8192));
+                    commit_products();
+                    wait_products<0>();
+                    if (thread() == 0) store_shared(8192, 0.0f);
+                }),
+                "");
+    CHECK_NOTHROW(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+        Scores::multiply(d, by_rows(0), by_rows(8192));
+        commit_products();
+        wait_products<0>();
+        named_barrier_wait(1, 128);
+        if (thread() == 0) store_shared(8192, 0.0f);
+    }));
+    // Each warp's own rows of A are its own.
+    CHECK_NOTHROW(with_zeros([](float (&d)[8][4], float (&)[8][4]) {
+        Scores::multiply(d, by_rows(0), by_rows(8192));
+        commit_products();
+        wait_products<0>();
+        store_shared(thread() / 32 * 2048 + thread() % 32 * 4, 0.0f);
+    }));
+}
+
+// --- others --------------------------------------------------------------------------------------
+
+TEST_CASE("executor: registers are given in eights") {
+    CHECK_FAULT(run_block(128, 0, [] { increase_registers<20>(); }), "20 registers");
+    CHECK_FAULT(run_block(128, 0, [] { decrease_registers<36>(); }), "36 registers");
+    CHECK_FAULT(run_block(128, 0, [] { increase_registers<264>(); }), "264 registers");
+    CHECK_FAULT(run_block(32, 0,
+                          [] {
+                              if (thread() == 0) increase_registers<40>();
+                          }),
+                "divergence in a warp");
+}
+
+TEST_CASE("executor: stmatrix puts down what ldmatrix takes up") {
+    std::array<std::array<std::uint32_t, 4>, 32> got{};
+    run_block(32, 512, [&] {
+        const std::uint32_t own = thread() * 4;
+        store_matrices(16 * thread(), {own, own + 1, own + 2, own + 3});
+        warp_barrier();
+        std::uint32_t r[4];
+        load_matrices(r, 16 * thread());
+        std::copy(r, r + 4, got[thread()].begin());
+    });
+    for (std::uint32_t lane = 0; lane < 32; ++lane)
+        for (std::uint32_t m = 0; m < 4; ++m) CHECK(got[lane][m] == 4 * lane + m);
+    CHECK_FAULT(run_block(32, 512, [] { store_matrices(16 * thread() + 8, {0, 0, 0, 0}); }),
+                "not aligned");
+}
+
+TEST_CASE("executor: one lane, uniform values, atomic counters, the grid and a clock") {
+    std::vector<int> tickets(64 * 4, 0);
+    int counter = 0;
+    std::atomic<int> elected = 0, wrong = 0;
+    const GlobalPointer<int> pointer(&counter, 1);
+    const Counters counters = executor::run({64}, {64}, 0, [&] {
+        const auto before = clock_cycles();
+        if (one_lane()) {
+            ++elected;
+            ++tickets[static_cast<std::size_t>(atomic_add(pointer, 2))];
+            global_fence();
+        }
+        wrong += uniform(static_cast<int>(thread())) != static_cast<int>(thread() / 32 * 32);
+        wrong += gridDim.x != 64 || gridDim.y != 1;
+        wrong += clock_cycles() <= before;
+    });
+    CHECK(elected == 2 * 64);
+    CHECK(wrong == 0);
+    CHECK(counter == 4 * 64);
+    for (std::size_t i = 0; i < tickets.size(); ++i) CHECK(tickets[i] == (i % 2 == 0 ? 1 : 0));
+    CHECK(counters.global_load_bytes == 2 * 64 * 4);
+    CHECK_FAULT(run_block(32, 0, [&] { atomic_add(pointer + 1, 1); }), "elements 1…1");
 }
 
 }  // namespace

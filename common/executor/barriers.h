@@ -56,6 +56,7 @@ class PhaseBarrier {
     Problem complete(std::uint32_t bytes, std::size_t clock, Time passed) {
         next_[clock] = std::max(next_[clock], passed);
         bytes_ -= bytes;
+        copies_in_phase_ = true;
         if (missing_ == 0 && bytes_ < 0)
             return fmt::format("{} bytes more than announced have arrived at the barrier at byte "
                                "{}, and no arrival is missing",
@@ -64,8 +65,13 @@ class PhaseBarrier {
         return {};
     }
 
-    /// What those who wait learn.
-    const Knowledge& message() const { return ended_; }
+    /// What those who have waited learn.
+    const Knowledge& wait() {
+        copies_not_waited_for_ = false;
+        return ended_;
+    }
+    /// Whether copies have arrived in a phase whose end nobody has waited for.
+    bool forgotten_copies() const { return copies_in_phase_ || copies_not_waited_for_; }
 
     /// The present phase, in words.
     std::string state() const {
@@ -85,6 +91,7 @@ class PhaseBarrier {
         if (missing_ != 0 || bytes_ != 0) return;
         ++phase_;
         missing_ = arrivals_;
+        copies_not_waited_for_ |= std::exchange(copies_in_phase_, false);
         for (std::size_t clock = 0; clock < next_.size(); ++clock)
             ended_[clock] = std::max(ended_[clock], next_[clock]);
     }
@@ -92,6 +99,7 @@ class PhaseBarrier {
     int arrivals_, missing_;
     std::int64_t bytes_ = 0;  ///< announced and not arrived; below 0 if they came early
     unsigned phase_ = 0;
+    bool copies_in_phase_ = false, copies_not_waited_for_ = false;
     Knowledge next_, ended_;
 };
 

@@ -65,13 +65,18 @@ void Block::end_hopper() {
                 warp / 4 * 4, first.instructions, warp, own.instructions,
                 own.instructions == first.instructions ? ", others" : ""));
     }
-    if (!h.loads.empty()) {
-        set_current(0);
+    set_current(0);
+    if (!h.loads.empty())
         fail(fmt::format(
             "the block ends while a box is on its way to byte {} of shared memory: nobody has "
             "waited for it",
             h.loads.front().shared));
-    }
+    for (const auto& [offset, barrier] : h.barriers.phases())
+        if (barrier.forgotten_copies())
+            fail(fmt::format(
+                "the block ends, and nobody has waited for the last box that arrives at the "
+                "barrier at byte {}: it may still be on its way",
+                offset));
 }
 
 // ---- Barriers
@@ -119,7 +124,7 @@ void Block::wait_phase(std::size_t offset, unsigned parity) {
         thread.parity = parity;
         pause(Wait::phase);
     }
-    clocks_.acquire(current_, barrier.message());
+    clocks_.acquire(current_, barrier.wait());
     forget_common_knowledge(current_ / WARP_SIZE);
 }
 
