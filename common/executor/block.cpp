@@ -10,6 +10,7 @@ namespace fa::executor {
 Block::Block(Dim3 grid, Dim3 block, std::size_t shared_bytes, const Options& options)
     : shared_(shared_bytes + 16),
       shared_bytes_(shared_bytes),
+      fibers_(block.count()),
       threads_(block.count()),
       warps_(block.count() / WARP_SIZE),
       copies_(block.count()),
@@ -35,10 +36,8 @@ void Block::run(std::uint64_t linear_block, const std::function<void()>& kernel)
     random_.seed(static_cast<std::uint32_t>(options_.shuffle * 1000003 + linear_block + 1));
     asleep_.assign(warps_.size(), 0);
     if (hopper_) start_hopper();
-    for (Thread& thread : threads_) {
-        thread.wait = Wait::none;
-        thread.fiber.start(kernel);
-    }
+    for (Thread& thread : threads_) thread.wait = Wait::none;
+    for (Fiber& fiber : fibers_) fiber.start(kernel);
     do warps_in_turn();
     while (!end_round());
     if (hopper_) end_hopper();
@@ -127,37 +126,37 @@ void Block::note_race(std::size_t offset, std::size_t size, bool is_write) {
 
 /// Lets every warp run as far as it can.
 void Block::warps_in_turn() {
+    if (options_.shuffle != 0) return warps_at_random();
     const std::size_t warps = warps_.size();
-    bool progress = true;
     // Without barriers of Hopper one visit is enough: nobody opens another warp's way.
-    for (bool again = true; again && progress; again = hopper_ || options_.shuffle != 0) {
+    for (bool progress = true; progress; progress &= hopper_.has_value()) {
         progress = false;
-        if (options_.shuffle == 0) {
-            for (std::size_t i = 0; i < warps; ++i)
-                progress |= run_warp(options_.reverse_order ? warps - 1 - i : i, /*once=*/false);
-            continue;
-        }
-        // As many visits as there are warps, to warps at random. Some sit out for a while, short or
-        // long: one that comes late is what finds a phase that can be missed.
-        bool somebody_sleeps = false;
+        for (std::size_t i = 0; i < warps; ++i)
+            progress |= run_warp(options_.reverse_order ? warps - 1 - i : i, /*once=*/false);
+    }
+}
+
+/// The same in an order that only the hardware could have thought of. Some warps sit out while
+/// others run, for a short time or a long one: coming late is what finds a phase that can be missed.
+void Block::warps_at_random() {
+    const std::size_t warps = warps_.size();
+    for (bool progress = true, all_awake = false; progress || !all_awake;) {
+        if (!progress) std::fill(asleep_.begin(), asleep_.end(), 0u);
+        all_awake = !progress;
+        progress = false;
         for (std::size_t i = 0; i < warps; ++i) {
-            const std::size_t warp = random_() % warps;
+            const std::size_t warp = all_awake ? i : random_() % warps;
             if (asleep_[warp] != 0) {
                 --asleep_[warp];
-                somebody_sleeps = true;
                 continue;
             }
-            if (random_() % 16 == 0) asleep_[warp] = 1u << random_() % 8;
             progress |= run_warp(warp, /*once=*/random_() % 2 == 0);
+            if (random_() % 16 == 0) asleep_[warp] = 1u << random_() % 8;
             if (hopper_ && !hopper_->loads.empty() && random_() % 8 == 0) {
                 deliver();
                 progress = true;
             }
         }
-        if (!progress && !somebody_sleeps)
-            for (std::size_t warp = 0; warp < warps; ++warp)
-                progress |= run_warp(warp, /*once=*/false);
-        progress |= somebody_sleeps;
     }
 }
 
@@ -189,7 +188,7 @@ bool Block::run_warp(std::size_t warp, bool once) {
             set_current(warp * WARP_SIZE + lane);
             thread.wait = Wait::done;  // unless it pauses again
             ++turns_;
-            thread.fiber.resume();
+            fibers_[current_].resume();
             progress = true;
         }
         any |= progress;
@@ -263,7 +262,7 @@ void Block::deadlock() {
 void Block::pause(Wait wait) {
     const std::size_t self = current_;
     threads_[self].wait = wait;
-    threads_[self].fiber.pause();
+    fibers_[self].pause();
     // The scheduler has set current_ and the position for this thread again.
 }
 

@@ -78,7 +78,6 @@ class Block {
     enum class Wait { none, warp, block, phase, named, done };
 
     struct Thread {
-        Fiber fiber;
         Wait wait = Wait::none;
         const char* file = nullptr;  ///< of the barrier of the block it waits at
         int line = 0;
@@ -139,6 +138,7 @@ class Block {
 
     // Whose turn it is (block.cpp).
     void warps_in_turn();
+    void warps_at_random();
     bool run_warp(std::size_t warp, bool once);
     bool runnable(const Thread& thread) const;
     void check_lanes(std::size_t warp);
@@ -180,6 +180,7 @@ class Block {
 
     std::vector<std::byte> shared_;
     std::size_t shared_bytes_;
+    std::vector<Fiber> fibers_;
     std::vector<Thread> threads_;
     std::vector<Warp> warps_;
     std::vector<AsyncCopies> copies_;

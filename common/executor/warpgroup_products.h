@@ -70,15 +70,14 @@ class WarpProducts {
             for (std::size_t lane = 0; lane < 32; ++lane)
                 accumulator->d[lane] = operands.lane[lane].d;
             if (shape.add) accumulator->take();
+            accumulator->poison();
         } else {
             if (accumulator->n != shape.n)
                 return "two products on their way share registers and differ in width";
             for (std::size_t lane = 0; lane < 32; ++lane)
                 if (accumulator->d[lane] != operands.lane[lane].d)
                     return "two products on their way share registers of some lanes only";
-            if (accumulator->touched()) return TOUCHED;
         }
-        accumulator->poison();
         ++accumulator->users;
         Product& product = products_.emplace_back();
         product.shape = shape;
