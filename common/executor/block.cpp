@@ -98,30 +98,6 @@ void Block::wait_copies(std::size_t pending) {
     });
 }
 
-void Block::note_shared(std::size_t offset, std::size_t size, bool is_write) {
-    if ((offset & (size - 1)) != 0)  // sizes are powers of two
-        fail(fmt::format("shared access of {} bytes at offset {}, not aligned", size, offset));
-    if (offset + size > shared_bytes_)
-        fail(fmt::format("shared access at bytes {}..{} of {}", offset, offset + size,
-                         shared_bytes_));
-    note_race(offset, size, is_write);
-    if (banks_) banks_->access(current_, offset, size);
-}
-
-void Block::note_race(std::size_t offset, std::size_t size, bool is_write) {
-    if (hopper_) {
-        if (const PhaseBarrier* const barrier = hopper_->barriers.within(offset, size))
-            fail(fmt::format("ordinary access to the barrier at byte {} of shared memory",
-                             barrier->offset));
-        check(hopper_->accesses.ordinary(current_, offset, size, is_write,
-                                         hopper_->publications[current_]));
-    }
-    if (!races_.access(current_, offset, size, is_write))
-        fail(fmt::format("race in shared memory at byte {}: two threads, one of them writing, "
-                         "and no barrier between",
-                         offset));
-}
-
 // ---- Whose turn it is
 
 /// Lets every warp run as far as it can.

@@ -2,6 +2,8 @@
 /// @file
 /// One block in execution: its threads as fibers, who waits for what, and whose turn it is.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +45,15 @@ class Block {
     void copy_async(std::size_t offset, const void* data);
     void commit_copies() { copies_[current_].commit(); }
     void wait_copies(std::size_t pending);
-    void note_shared(std::size_t offset, std::size_t size, bool is_write);
+    void note_shared(std::size_t offset, std::size_t size, bool is_write) {
+        if ((offset & (size - 1)) != 0)  // sizes are powers of two
+            fail(fmt::format("shared access of {} bytes at offset {}, not aligned", size, offset));
+        if (offset + size > shared_bytes_)
+            fail(fmt::format("shared access at bytes {}..{} of {}", offset, offset + size,
+                             shared_bytes_));
+        note_race(offset, size, is_write);
+        if (banks_) banks_->access(current_, offset, size);
+    }
     void note_global(std::size_t size, bool is_write) {
         (is_write ? counters_.global_store_bytes : counters_.global_load_bytes) += size;
     }
@@ -173,7 +183,14 @@ class Block {
         return phase & 1;
     }
 
-    void note_race(std::size_t offset, std::size_t size, bool is_write);
+    void note_race(std::size_t offset, std::size_t size, bool is_write) {
+        if (hopper_) note_beside_async(offset, size, is_write);
+        if (!races_.access(current_, offset, size, is_write))
+            fail(fmt::format("race in shared memory at byte {}: two threads, one of them writing, "
+                             "and no barrier between",
+                             offset));
+    }
+    void note_beside_async(std::size_t offset, std::size_t size, bool is_write);
     void check(const std::string& problem) {
         if (!problem.empty()) fail(problem);
     }

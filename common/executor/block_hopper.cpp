@@ -79,6 +79,15 @@ void Block::end_hopper() {
                 offset));
 }
 
+/// An ordinary access to shared memory.
+void Block::note_beside_async(std::size_t offset, std::size_t size, bool is_write) {
+    Hopper& h = *hopper_;
+    if (const PhaseBarrier* const barrier = h.barriers.within(offset, size))
+        fail(fmt::format("ordinary access to the barrier at byte {} of shared memory",
+                         barrier->offset));
+    check(h.accesses.ordinary(current_, offset, size, is_write, h.publications[current_]));
+}
+
 // ---- Barriers
 
 void Block::init_barrier(std::size_t offset, int arrivals) {

@@ -44,21 +44,18 @@ class Clocks {
     /// From now on there are messages.
     void start_messages() {
         if (messages()) return;
+        messages_ = true;
         known_.assign(threads_ * time_.size(), 0);
         for (std::size_t thread = 0; thread < threads_; ++thread)
             of(thread)[thread / 32] = time_[thread / 32];
     }
-    bool messages() const { return !known_.empty(); }
+    bool messages() const { return messages_; }
 
     Time now(std::size_t clock) const { return time_[clock]; }
     /// Ends the present time of a clock. @return the next
     Time tick(std::size_t clock) { return ++time_[clock]; }
 
-    /// Whether `thread` knows that `time` of a warp's own clock has passed.
-    bool knows(std::size_t thread, std::size_t warp, Time time) const {
-        if (messages()) return time < known(thread)[warp];
-        return warp == thread / 32 && time < time_[warp];
-    }
+    /// What a thread knows, for each clock.
     const Time* known(std::size_t thread) const { return &known_[thread * time_.size()]; }
     void learn(std::size_t thread, std::size_t clock, Time passed) {
         Time& entry = of(thread)[clock];
@@ -119,6 +116,7 @@ class Clocks {
     }
 
     std::size_t threads_, warps_;
+    bool messages_ = false;
     std::vector<Time> time_;
     std::vector<Time> known_;  ///< of each thread, of each clock
 };

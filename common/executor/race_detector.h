@@ -34,26 +34,8 @@ class RaceDetector {
 
     /// Notes an access. @return false if it races with an earlier one
     bool access(std::size_t thread, std::size_t offset, std::size_t size, bool is_write) {
-        const Toucher now{clocks_.now(thread / 32), static_cast<std::uint16_t>(thread)};
-        bool clean = true;
-        for (std::size_t w = offset / 4; w < (offset + size + 3) / 4; ++w) {
-            Word& word = words_[w];
-            if (word.write_epoch == block_epoch_) clean &= ordered(word.writer, now);
-            if (is_write) {
-                if (word.read_epoch == block_epoch_)
-                    for (const Toucher& reader : word.reader)
-                        clean &= reader.thread == NOBODY || ordered(reader, now);
-                word.write_epoch = block_epoch_;
-                word.writer = now;
-            } else if (word.read_epoch != block_epoch_) {
-                word.read_epoch = block_epoch_;
-                word.reader[0] = now;
-                word.reader[1].thread = NOBODY;
-            } else {
-                note_reader(word.reader[place_for(word, now)], now);
-            }
-        }
-        return clean;
+        return clocks_.messages() ? note<true>(thread, offset, size, is_write)
+                                  : note<false>(thread, offset, size, is_write);
     }
 
     /// Whether an access by something that knows `known` would race; notes nothing.
@@ -93,7 +75,7 @@ class RaceDetector {
         Time time = 0;  // of the warp's clock
         std::uint16_t thread = NOBODY;
         bool several = false;  // other lanes of the warp did the same, with no order among them
-        std::size_t warp() const { return thread / 32u; }
+        unsigned warp() const { return thread / 32u; }
     };
     /// What happened since the block barriers numbered write_epoch and read_epoch.
     struct Word {
@@ -102,23 +84,56 @@ class RaceDetector {
         Toucher reader[2];  // of different warps
     };
 
+    template <bool MESSAGES>
+    bool note(std::size_t thread, std::size_t offset, std::size_t size, bool is_write) {
+        const Toucher now{clocks_.now(thread / 32), static_cast<std::uint16_t>(thread)};
+        bool clean = true;
+        for (std::size_t w = offset / 4; w < (offset + size + 3) / 4; ++w) {
+            Word& word = words_[w];
+            if (word.write_epoch == block_epoch_) clean &= ordered<MESSAGES>(word.writer, now);
+            if (is_write) {
+                if (word.read_epoch == block_epoch_)
+                    for (const Toucher& reader : word.reader)
+                        clean &= reader.thread == NOBODY || ordered<MESSAGES>(reader, now);
+                word.write_epoch = block_epoch_;
+                word.writer = now;
+            } else if (word.read_epoch != block_epoch_) {
+                word.read_epoch = block_epoch_;
+                word.reader[0] = now;
+                word.reader[1].thread = NOBODY;
+            } else {
+                note_reader<MESSAGES>(word.reader[place_for<MESSAGES>(word, now)], now);
+            }
+        }
+        return clean;
+    }
+
     /// For two accesses between the same block barriers.
+    template <bool MESSAGES>
     bool ordered(const Toucher& before, const Toucher& now) const {
-        return (before.thread == now.thread && !before.several) ||
-               clocks_.knows(now.thread, before.warp(), before.time);
+        const bool itself = before.thread == now.thread && !before.several;
+        if constexpr (MESSAGES)
+            return itself || before.time < clocks_.known(now.thread)[before.warp()];
+        return before.warp() == now.warp() && (before.time != now.time || itself);
     }
 
     /// Where to remember one more reader.
+    template <bool MESSAGES>
     std::size_t place_for(const Word& word, const Toucher& now) const {
         if (word.reader[0].warp() == now.warp()) return 0;
-        if (word.reader[1].thread == NOBODY || word.reader[1].warp() == now.warp()) return 1;
-        // A write that is ordered after this reader is ordered after those before it, too.
-        return clocks_.messages() && ordered(word.reader[0], now) ? 0 : 1;
+        if constexpr (MESSAGES) {
+            const Toucher& other = word.reader[1];
+            // A write that is ordered after this reader is ordered after those before it, too.
+            if (other.thread != NOBODY && other.warp() != now.warp() &&
+                ordered<MESSAGES>(word.reader[0], now))
+                return 0;
+        }
+        return 1;
     }
 
+    template <bool MESSAGES>
     void note_reader(Toucher& reader, const Toucher& now) const {
-        const bool several = reader.thread != NOBODY && reader.warp() == now.warp() &&
-                             !ordered(reader, now);
+        const bool several = reader.warp() == now.warp() && !ordered<MESSAGES>(reader, now);
         reader = now;
         reader.several = several;
     }
