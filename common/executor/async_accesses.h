@@ -34,15 +34,16 @@ class AsyncAccesses {
     std::size_t products_of(std::size_t warp) const { return warp; }
     std::size_t stores_of(std::size_t warp) const { return clocks_.warps() + warp; }
 
-    /// @param since        epoch of the race detector when the block began
-    /// @param publications of each thread so far
-    void start_block(std::uint32_t since, const std::vector<std::uint32_t>& publications) {
+    void start_block() {
         std::fill(chunks_.begin(), chunks_.end(), Chunk{});
-        std::fill(reads_.begin(), reads_.end(), 0);
-        for (std::size_t word = 0; word < races_.words(); ++word) {
-            const std::uint16_t writer = races_.writer_since(since, 4 * word);
-            if (writer != RaceDetector::NOBODY) note_write(word, writer, publications[writer]);
-        }
+        std::fill(reads_.begin(), reads_.end(), 0u);
+    }
+    /// What threads wrote since the race detector's epoch `since`, when this was not there yet.
+    void adopt_writes(std::uint32_t since) {
+        for (std::size_t word = 0; word < races_.words(); ++word)
+            if (const std::uint16_t writer = races_.writer_since(since, 4 * word);
+                writer != RaceDetector::NOBODY)
+                note_write(word, writer, 0);
     }
 
     /// A thread reads or writes.

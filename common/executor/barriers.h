@@ -153,7 +153,7 @@ class Barriers {
         for (auto& [offset, barrier] : phases_)
             if (barrier.initialiser == thread) barrier.published = true;
     }
-    const NamedBarrier& at_named(int id) const { return named_[static_cast<std::size_t>(id)]; }
+    const NamedBarrier& named(int id) const { return named_[static_cast<std::size_t>(id)]; }
     NamedBarrier& named(int id) { return named_[static_cast<std::size_t>(id)]; }
     const std::map<std::size_t, PhaseBarrier>& phases() const { return phases_; }
 

@@ -144,7 +144,7 @@ bool Block::runnable(const Thread& thread) const {
                    thread.warp_phase;
         case Wait::phase: return thread.barrier->parity() != thread.parity;
         case Wait::named:
-            return hopper_->barriers.at_named(thread.named).generation != thread.generation;
+            return hopper_->barriers.named(thread.named).generation != thread.generation;
         case Wait::block:
         case Wait::done: break;
     }
@@ -265,7 +265,7 @@ std::string Block::where(const Thread& thread) const {
                 thread.barrier->offset, thread.parity, thread.barrier->parity(),
                 thread.barrier->state());
         case Wait::named: {
-            const NamedBarrier& barrier = hopper_->barriers.at_named(thread.named);
+            const NamedBarrier& barrier = hopper_->barriers.named(thread.named);
             return fmt::format("waits at named barrier {}, where {} of {} threads have arrived",
                                thread.named, barrier.arrived, barrier.threads);
         }

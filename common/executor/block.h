@@ -28,6 +28,19 @@
 
 namespace fa::executor {
 
+/// Numbers of the warp instructions that the executor itself makes of Hopper's. The kernel languages
+/// have those below 100.
+enum HopperMeeting {
+    FENCE_PRODUCTS = 100,
+    COMMIT_PRODUCTS,
+    WAIT_PRODUCTS,              // + pending groups
+    NAMED_WAIT = 200,           // + number of the barrier
+    NAMED_ARRIVE = 300,         // + number of the barrier
+    INCREASE_REGISTERS = 1000,  // + registers
+    DECREASE_REGISTERS = 2000,  // + registers
+    PRODUCT = 10000             // + code of its shape
+};
+
 /// One block after the other, on one OS thread.
 class Block {
   public:
@@ -137,9 +150,6 @@ class Block {
     void end_hopper();
     PhaseBarrier& barrier_at(std::size_t offset);
     void deliver();
-    template <class F>
-    void for_each_operand_chunk(const ProductShape& shape, std::uint32_t a, std::uint32_t b,
-                                std::size_t warp, F&& f);
     const Time* common_knowledge(std::size_t warp);
     void forget_common_knowledge(std::size_t warp) {
         if (hopper_) hopper_->roles[warp].common.clear();

@@ -56,6 +56,7 @@ struct BoxCopy {
     std::size_t shared;     ///< a multiple of 1024
     std::array<int, 4> at;  ///< channel, token, head, batch of the box's first element
     std::size_t barrier = 0;  ///< of a load: the offset of the barrier where its bytes arrive
+    std::size_t thread = 0;   ///< that issued it
 
     /// @return what is wrong with the map or the place, or nothing
     std::string problem(std::size_t shared_bytes) const {

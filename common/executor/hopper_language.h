@@ -14,8 +14,7 @@ inline namespace FA_KERNEL_NAMESPACE {
 /// What TMA knows of a tensor; executor::make_executor_map() makes one.
 using TensorMap = executor::TensorMap;
 
-/// More numbers of warp instructions. A named barrier or a number of registers is added to the
-/// first of its own.
+/// More numbers of warp instructions.
 enum HopperOperation { ELECT = 64, UNIFORM, STORE_MATRICES };
 
 // ---- Barriers in shared memory

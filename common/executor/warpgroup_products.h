@@ -4,8 +4,10 @@
 /// the hardware may be: operands in shared memory are read as late as the warp's wait, and until
 /// then the registers of the result hold NaN.
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,7 +42,7 @@ struct ProductRegisters {
 };
 
 /// What the whole warp brings.
-struct ProductOperands32 {
+struct ProductOperands {
     std::array<ProductRegisters, 32> lane;
     std::uint32_t a = 0, b = 0;  ///< matrices in shared memory
 };
@@ -54,13 +56,13 @@ class WarpProducts {
     /// A product that was issued.
     struct Product {
         ProductShape shape;
-        ProductOperands32 operands;
+        ProductOperands operands;
         std::array<std::array<std::uint32_t, 4>, 32> a_values;  ///< of the registers at issue
         std::uint32_t sequence = 0;  ///< among the block's asynchronous reads
     };
 
     /// Begins a product. @return what is wrong, or nothing
-    std::string issue(const ProductShape& shape, const ProductOperands32& operands,
+    std::string issue(const ProductShape& shape, const ProductOperands& operands,
                       std::uint32_t sequence) {
         Accumulator* accumulator = find(operands.lane[0].d);
         if (accumulator == nullptr) {
@@ -107,7 +109,7 @@ class WarpProducts {
                 for (std::size_t lane = 0; lane < 32; ++lane)
                     if (std::memcmp(product.a_values[lane].data(), product.operands.lane[lane].a,
                                     16) != 0)
-                        return TOUCHED;
+                        return touched(lane);
             done(product);
             compute(product, accumulator.values.data(), shared);
             --accumulator.users;
@@ -117,7 +119,8 @@ class WarpProducts {
                 ++a;
                 continue;
             }
-            if (a->touched()) return TOUCHED;
+            if (const int lane = a->touched(); lane >= 0)
+                return touched(static_cast<std::size_t>(lane));
             a->give();
             a = accumulators_.erase(a);
         }
@@ -129,8 +132,12 @@ class WarpProducts {
     }
 
   private:
-    static constexpr const char* TOUCHED =
-        "registers of a product on its way were touched before wait_products()";
+    static std::string touched(std::size_t lane) {
+        return fmt::format(
+            "registers of a product on its way were touched before wait_products(), in lane {} of "
+            "the warp",
+            lane);
+    }
 
     /// The registers of a D that some product on its way writes, and what will be there.
     struct Accumulator {
@@ -139,30 +146,31 @@ class WarpProducts {
         int users = 0;              ///< products
         std::vector<float> values;  ///< 16 × n
 
-        /// Calls f(register, value) for all of D.
+        /// Calls f(lane, register, value) for all of D.
         template <class F>
         void for_each(F&& f) {
             for (int lane = 0; lane < 32; ++lane)
                 for (int i = 0; i < n / 2; ++i) {
                     const int row = lane / 4 + i % 4 / 2 * 8;
                     const int column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-                    f(d[static_cast<std::size_t>(lane)][i],
+                    f(lane, d[static_cast<std::size_t>(lane)][i],
                       values[static_cast<std::size_t>(row * n + column)]);
                 }
         }
         void take() {
-            for_each([](float& own, float& value) { value = own; });
+            for_each([](int, float& own, float& value) { value = own; });
         }
         void give() {
-            for_each([](float& own, float& value) { own = value; });
+            for_each([](int, float& own, float& value) { own = value; });
         }
         void poison() {
-            for_each([](float& own, float&) { std::memcpy(&own, &ON_ITS_WAY, sizeof own); });
+            for_each([](int, float& own, float&) { std::memcpy(&own, &ON_ITS_WAY, sizeof own); });
         }
-        bool touched() {
-            bool result = false;
-            for_each([&](float& own, float&) {
-                result |= std::memcmp(&own, &ON_ITS_WAY, sizeof own) != 0;
+        /// The first lane whose registers do not hold the poison, or -1.
+        int touched() {
+            int result = -1;
+            for_each([&](int lane, float& own, float&) {
+                if (result < 0 && std::memcmp(&own, &ON_ITS_WAY, sizeof own) != 0) result = lane;
             });
             return result;
         }
