@@ -128,11 +128,11 @@ class AsyncAccesses {
     static constexpr Time UNDER_WAY = 0x80000000u;  ///< a time that nobody knows to have passed
 
     struct Chunk {
-        Time copy_time = 0;             ///< when the last copy arrived
-        std::uint32_t copy_clock = 0;   ///< on which clock
-        bool arriving = false;          ///< a copy is on its way
-        bool written = false;           ///< by threads, since the last copy
-        bool touched = false;           ///< the same, or read
+        Time copy_time = 0;            ///< when the last copy arrived
+        std::uint32_t copy_clock = 0;  ///< on which clock
+        bool arriving = false;         ///< a copy is on its way
+        bool written = false;          ///< by threads, since the last copy
+        bool touched = false;          ///< the same, or read
     };
     /// The last ordinary write to a word.
     struct Write {
@@ -168,7 +168,8 @@ class AsyncAccesses {
         // Their clocks follow those of the warps, in the same order.
         const Time* const passed = known + clocks_.products_of(0);
         bool in_order = true;
-        for (std::size_t r = 0; r < readers_; ++r) in_order &= reads[r] == 0 || reads[r] < passed[r];
+        for (std::size_t r = 0; r < readers_; ++r)
+            in_order &= reads[r] == 0 || reads[r] < passed[r];
         if (in_order) return {};
         for (std::size_t r = 0;; ++r) {
             if (reads[r] == 0 || reads[r] < passed[r]) continue;

@@ -58,9 +58,10 @@ class PhaseBarrier {
         bytes_ -= bytes;
         copies_in_phase_ = true;
         if (missing_ == 0 && bytes_ < 0)
-            return fmt::format("{} bytes more than announced have arrived at the barrier at byte "
-                               "{}, and no arrival is missing",
-                               -bytes_, offset);
+            return fmt::format(
+                "{} bytes more than announced have arrived at the barrier at byte "
+                "{}, and no arrival is missing",
+                -bytes_, offset);
         end_phase_if_complete();
         return {};
     }
@@ -144,8 +145,7 @@ class Barriers {
         return next != phases_.end() && next->first < offset + size ? &next->second : nullptr;
     }
     PhaseBarrier& init(std::size_t offset, std::size_t thread, int arrivals, const Clocks& clocks) {
-        return phases_
-            .try_emplace(offset, offset, phases_.size(), thread, arrivals, clocks)
+        return phases_.try_emplace(offset, offset, phases_.size(), thread, arrivals, clocks)
             .first->second;
     }
     /// `thread` makes the barriers that it initialised visible to copies.

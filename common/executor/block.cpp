@@ -113,7 +113,8 @@ void Block::warps_in_turn() {
 }
 
 /// The same in an order that only the hardware could have thought of. Some warps sit out while
-/// others run, for a short time or a long one: coming late is what finds a phase that can be missed.
+/// others run, for a short time or a long one: coming late is what finds a phase that can be
+/// missed.
 void Block::warps_at_random() {
     const std::size_t warps = warps_.size();
     for (bool progress = true, all_awake = false; progress || !all_awake;) {

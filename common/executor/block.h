@@ -28,8 +28,8 @@
 
 namespace fa::executor {
 
-/// Numbers of the warp instructions that the executor itself makes of Hopper's. The kernel languages
-/// have those below 100.
+/// Numbers of the warp instructions that the executor itself makes of Hopper's. The kernel
+/// languages have those below 100.
 enum HopperMeeting {
     FENCE_PRODUCTS = 100,
     COMMIT_PRODUCTS,
@@ -107,7 +107,7 @@ class Block {
         unsigned warp_phase = 0;          ///< of the rendezvous it waits at
         PhaseBarrier* barrier = nullptr;  ///< it waits at, for the phase of this parity
         unsigned parity = 0;
-        int named = 0;                    ///< number of the named barrier it waits at
+        int named = 0;  ///< number of the named barrier it waits at
         std::uint64_t generation = 0;
     };
 
@@ -127,7 +127,7 @@ class Block {
         bool fenced = false;             ///< no registers were written by a wait since the fence
         std::uint64_t instructions = 0;  ///< how many, and a hash of them
         std::uint64_t hash = 0;
-        Knowledge common;                ///< to its 32 lanes; empty if it has to be found again
+        Knowledge common;  ///< to its 32 lanes; empty if it has to be found again
     };
 
     /// Made when a kernel uses the first instruction of Hopper.
@@ -196,9 +196,10 @@ class Block {
     void note_race(std::size_t offset, std::size_t size, bool is_write) {
         if (hopper_) note_beside_async(offset, size, is_write);
         if (!races_.access(current_, offset, size, is_write))
-            fail(fmt::format("race in shared memory at byte {}: two threads, one of them writing, "
-                             "and no barrier between",
-                             offset));
+            fail(
+                fmt::format("race in shared memory at byte {}: two threads, one of them writing, "
+                            "and no barrier between",
+                            offset));
     }
     void note_beside_async(std::size_t offset, std::size_t size, bool is_write);
     void check(const std::string& problem) {

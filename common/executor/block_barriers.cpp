@@ -10,8 +10,7 @@ void Block::init_barrier(std::size_t offset, int arrivals) {
     if (offset % 8 != 0 || offset + 8 > shared_bytes_)
         fail(fmt::format("barrier at byte {} of {}: not a multiple of 8, or beyond the end", offset,
                          shared_bytes_));
-    if (arrivals < 1 || arrivals >= 1 << 20)
-        fail(fmt::format("barrier for {} arrivals", arrivals));
+    if (arrivals < 1 || arrivals >= 1 << 20) fail(fmt::format("barrier for {} arrivals", arrivals));
     if (hopper().barriers.at(offset) != nullptr)
         fail(fmt::format("the barrier at byte {} is initialised a second time", offset));
     note_race(offset, 8, /*is_write=*/true);
@@ -24,9 +23,10 @@ PhaseBarrier& Block::barrier_at(std::size_t offset) {
         fail(fmt::format("no barrier was initialised at byte {} of shared memory", offset));
     if (barrier->initialiser != current_ &&
         races_.would_race(clocks_.known(current_), offset, 8, /*is_write=*/false))
-        fail(fmt::format("the barrier at byte {} is used with no barrier of the block between its "
-                         "initialisation and this thread",
-                         offset));
+        fail(
+            fmt::format("the barrier at byte {} is used with no barrier of the block between its "
+                        "initialisation and this thread",
+                        offset));
     return *barrier;
 }
 

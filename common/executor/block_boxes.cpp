@@ -12,9 +12,10 @@ void Block::load_box(const BoxCopy& copy) {
     check(copy.problem(shared_bytes_));
     PhaseBarrier& barrier = barrier_at(copy.barrier);
     if (!barrier.published)
-        fail(fmt::format("a box is to arrive at the barrier at byte {}, which the thread that "
-                         "initialised it has not published",
-                         copy.barrier));
+        fail(
+            fmt::format("a box is to arrive at the barrier at byte {}, which the thread that "
+                        "initialised it has not published",
+                        copy.barrier));
     check(h.accesses.begin_copy(clocks_.known(current_), copy.shared, copy.map.box_bytes()));
     std::memset(shared_base() + copy.shared, 0xff, copy.map.box_bytes());
     h.loads.push_back(copy);
@@ -25,9 +26,9 @@ void Block::load_box(const BoxCopy& copy) {
 /// Lets one box arrive.
 void Block::deliver() {
     Hopper& h = *hopper_;
-    const std::size_t which = options_.shuffle != 0       ? random_() % h.loads.size()
-                              : options_.reverse_order    ? h.loads.size() - 1
-                                                          : 0;
+    const std::size_t which = options_.shuffle != 0    ? random_() % h.loads.size()
+                              : options_.reverse_order ? h.loads.size() - 1
+                                                       : 0;
     const BoxCopy copy = h.loads[which];
     h.loads.erase(h.loads.begin() + static_cast<std::ptrdiff_t>(which));
     note_global(copy.load(shared_base()), /*is_write=*/false);
@@ -35,8 +36,7 @@ void Block::deliver() {
     const std::size_t clock = clocks_.copies_to(barrier.number);
     const Time time = clocks_.now(clock);
     h.accesses.end_copy(copy.shared, copy.map.box_bytes(), clock, time);
-    const Problem problem =
-        barrier.complete(copy.map.box_bytes(), clock, clocks_.tick(clock));
+    const Problem problem = barrier.complete(copy.map.box_bytes(), clock, clocks_.tick(clock));
     if (problem.empty()) return;
     set_current(copy.thread);
     fail(problem);

@@ -105,11 +105,9 @@ void Block::wait_products(std::size_t pending) {
         note_instruction(w, WAIT_PRODUCTS + pending);
         check(h.roles[w].products.wait(
             pending, shared_base(), [&](const WarpProducts::Product& product) {
-                for_each_operand_chunk(product.shape, product.operands,
-                                       [&](std::size_t offset) {
-                                           h.accesses.end_read(h.accesses.products_of(w),
-                                                               product.sequence, offset, time);
-                                       });
+                for_each_operand_chunk(product.shape, product.operands, [&](std::size_t offset) {
+                    h.accesses.end_read(h.accesses.products_of(w), product.sequence, offset, time);
+                });
             }));
         h.roles[w].fenced = false;
         const Time passed = clocks_.tick(clock);

@@ -36,16 +36,22 @@ struct TensorMap {
 inline TensorMap make_executor_map(const void* elements, std::array<std::int64_t, 4> extents,
                                    std::array<std::int64_t, 3> strides, int rows) {
     return {static_cast<const std::uint16_t*>(elements),
-            extents[0], extents[1], extents[2], extents[3],
-            strides[0], strides[1], strides[2], rows, nullptr};
+            extents[0],
+            extents[1],
+            extents[2],
+            extents[3],
+            strides[0],
+            strides[1],
+            strides[2],
+            rows,
+            nullptr};
 }
 /// A map of elements that are read and written.
 /// @param extents channels, tokens, heads, batch
 /// @param strides of a token, a head, a batch entry, in elements
 inline TensorMap make_executor_map(void* elements, std::array<std::int64_t, 4> extents,
                                    std::array<std::int64_t, 3> strides, int rows) {
-    TensorMap map =
-        make_executor_map(static_cast<const void*>(elements), extents, strides, rows);
+    TensorMap map = make_executor_map(static_cast<const void*>(elements), extents, strides, rows);
     map.written = static_cast<std::uint16_t*>(elements);
     return map;
 }
@@ -53,8 +59,8 @@ inline TensorMap make_executor_map(void* elements, std::array<std::int64_t, 4> e
 /// One box of a tensor and its place in shared memory.
 struct BoxCopy {
     TensorMap map;
-    std::size_t shared;     ///< a multiple of 1024
-    std::array<int, 4> at;  ///< channel, token, head, batch of the box's first element
+    std::size_t shared;       ///< a multiple of 1024
+    std::array<int, 4> at;    ///< channel, token, head, batch of the box's first element
     std::size_t barrier = 0;  ///< of a load: the offset of the barrier where its bytes arrive
     std::size_t thread = 0;   ///< that issued it
 
@@ -93,15 +99,15 @@ struct BoxCopy {
         Part part{};
         part.channels = range(at[0], TensorMap::BOX_CHANNELS, map.channels, part.first_channel);
         part.rows = range(at[1], map.rows, map.tokens, part.first_row);
-        if (at[2] < 0 || at[2] >= map.heads || at[3] < 0 || at[3] >= map.batch ||
-            part.rows == 0 || part.channels == 0)
+        if (at[2] < 0 || at[2] >= map.heads || at[3] < 0 || at[3] >= map.batch || part.rows == 0 ||
+            part.channels == 0)
             part = {};
         return part;
     }
     /// Index of the box's element in row r and column c.
     std::int64_t element(int r, int c) const {
-        return at[0] + c + (std::int64_t{at[1]} + r) * map.token_stride +
-               at[2] * map.head_stride + at[3] * map.batch_stride;
+        return at[0] + c + (std::int64_t{at[1]} + r) * map.token_stride + at[2] * map.head_stride +
+               at[3] * map.batch_stride;
     }
     /// Offset of the same in shared memory.
     std::size_t place(int r, int c) const {

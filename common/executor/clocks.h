@@ -68,9 +68,7 @@ class Clocks {
         join(message.data(), known(thread));
         message[thread / 32] = std::max(message[thread / 32], tick(thread / 32));
     }
-    void acquire(std::size_t thread, const Knowledge& message) {
-        join(of(thread), message.data());
-    }
+    void acquire(std::size_t thread, const Knowledge& message) { join(of(thread), message.data()); }
 
     void warp_barrier(std::size_t warp) {
         const Time now = tick(warp);

@@ -52,7 +52,7 @@ struct Options {
     bool copies_arrive_at_once = false;  ///< asynchronous copies do not wait to be waited for
     std::uint64_t shuffle = 0;  ///< not 0: warps in a random order, some of them delayed, copies of
                                 ///< boxes at random moments; the same for the same number
-    int workers = 0;  ///< OS threads that run blocks; 0: as many as OpenMP offers
+    int workers = 0;            ///< OS threads that run blocks; 0: as many as OpenMP offers
 };
 
 /// A fault of the kernel: what, and in which block and thread.

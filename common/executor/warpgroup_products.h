@@ -25,7 +25,7 @@ struct ProductShape {
     ElementType type = ElementType::bfloat16;
     int n = 0;
     bool b_is_rows = false;
-    bool add = false;             ///< to the registers of D; else they are written
+    bool add = false;  ///< to the registers of D; else they are written
     bool a_in_registers = false;
 
     /// Tells shapes apart.
@@ -37,8 +37,8 @@ struct ProductShape {
 
 /// What one lane brings.
 struct ProductRegisters {
-    float* d = nullptr;                 ///< n / 2 of them
-    const std::uint32_t* a = nullptr;   ///< 4 of them, or none
+    float* d = nullptr;                ///< n / 2 of them
+    const std::uint32_t* a = nullptr;  ///< 4 of them, or none
 };
 
 /// What the whole warp brings.
