@@ -13,9 +13,9 @@
 ///
 /// Copies of boxes by the tensor memory accelerator (TMA). A `TensorMap` describes a tensor
 /// [batch, heads, tokens, channels] of 16-bit elements in global memory and boxes of 64 channels ×
-/// R tokens; in shared memory a box is R rows of 128 bytes, swizzled as in chapter 8 (chunk c of row
-/// r lies at c ^ (r % 8); boxes begin at a multiple of 1024 bytes). What lies outside the tensor is
-/// read as zero and not written:
+/// R tokens; in shared memory a box is R rows of 128 bytes, swizzled as in chapter 8 (chunk c of
+/// row r lies at c ^ (r % 8); boxes begin at a multiple of 1024 bytes). What lies outside the
+/// tensor is read as zero and not written:
 ///  - `load_box(to, map, barrier, channel, token, head, batch)`: its bytes count for the barrier
 ///  - `store_box(map, from, channel, token, head, batch)`; `commit_stores()`;
 ///    `wait_stores_read<PENDING>()`: until at most PENDING groups still read shared memory
@@ -32,7 +32,8 @@
 ///
 /// Products by a warpgroup, 128 threads (PTX ISA, "wgmma"): D (64 × N, fp32) = A·B or D + A·B, 16
 /// deep. A comes from shared memory or registers, B from shared memory. They run asynchronously:
-///  - `fence_products()` before the first of a group; `commit_products()`; `wait_products<PENDING>()`
+///  - `fence_products()` before the first of a group; `commit_products()`;
+///  `wait_products<PENDING>()`
 ///  - `Product<T, N, B_IS_ROWS>::multiply(d, a, b)`, `::add(d, a, b)`, `::add(d, a_regs, b)`
 ///  - `pin(registers)` right after the wait: tells the compiler that they have changed
 ///  - `by_rows(address)`: a matrix whose rows in shared memory run along the depth: Q, and K as

@@ -17,6 +17,7 @@ enum class Mistake {
     none,
     early_hand_back,   ///< a stage is handed back before the product that reads it is waited for
     one_for_all,       ///< one warp hands back for its warpgroup: the others can miss a phase
+    late_publication,  ///< of the result, after the barrier
     no_publication,    ///< of the result, before it is stored
     no_named_barrier,  ///< between the warps that write the result and the thread that stores it
     no_store_wait,
@@ -117,8 +118,10 @@ void ring(const TensorMap& in, const TensorMap& out, int warpgroups, Mistake mis
                                  pack<BFloat16>(d[2 * i + 1][2], d[2 * i + 1][3])};
         store_matrices(own + row * 128 + ((2 * i + t % 32 / 16) ^ row % 8) * 16, r);
     }
-    if (mistake != Mistake::no_publication) publish_for_copies();
+    const bool publishes = mistake != Mistake::no_publication;
+    if (publishes && mistake != Mistake::late_publication) publish_for_copies();
     if (mistake != Mistake::no_named_barrier) named_barrier_wait(1 + warpgroup, 128);
+    if (mistake == Mistake::late_publication) publish_for_copies();
     if (t == 0) {
         store_box(out, own, 0, (warpgroup - 1) * 64, 0, 0);
         commit_stores();
@@ -181,6 +184,7 @@ TEST_CASE("executor: what goes wrong in a ring of stages is caught") {
         CAPTURE(options.shuffle);
         fault(Mistake::early_hand_back, "a product of warp", options);
         fault(Mistake::one_for_all, "a product of warp", options);
+        fault(Mistake::late_publication, "without publish_for_copies()", options);
         fault(Mistake::no_publication, "without publish_for_copies()", options);
         fault(Mistake::no_named_barrier, "no order between", options);
         fault(Mistake::no_store_wait, "wait_stores_read<0>() is missing", options);

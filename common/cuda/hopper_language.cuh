@@ -94,9 +94,8 @@ __device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
 }
 __device__ __forceinline__ bool one_lane() {
     std::uint32_t elected;
-    asm volatile(
-        "{.reg .pred p;\n\telect.sync _|p, 0xffffffff;\n\tselp.u32 %0, 1, 0, p;}"
-        : "=r"(elected));
+    asm volatile("{.reg .pred p;\n\telect.sync _|p, 0xffffffff;\n\tselp.u32 %0, 1, 0, p;}"
+                 : "=r"(elected));
     return elected != 0;
 }
 __device__ __forceinline__ int uniform(int x) {
@@ -170,36 +169,36 @@ struct Product;
 ///
 /// multiply() declares the old D dead ("=f"). As an input it would keep the exponentials that were
 /// in these registers alive until here, and ptxas run out of registers.
-#define FA_PRODUCT(T, TYPE, N, REGS, A0, A1, A2, A3, A4, TRANSPOSED)                              \
-    template <>                                                                                   \
-    struct Product<T, N, TRANSPOSED != 0> {                                                       \
-        __device__ static __forceinline__ void multiply(float (&d)[N / 8][4], Matrix a,           \
-                                                        Matrix b) {                               \
-            asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE          \
-                         " {" REGS "}, %" #A0 ", %" #A1 ", 0, 1, 1, 0, " #TRANSPOSED ";"          \
-                         : FA_W##N(d)                                                             \
-                         : "l"(descriptor(a)), "l"(descriptor(b)));                               \
-        }                                                                                         \
-        __device__ static __forceinline__ void add(float (&d)[N / 8][4], Matrix a, Matrix b) {    \
-            asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE          \
-                         " {" REGS "}, %" #A0 ", %" #A1 ", 1, 1, 1, 0, " #TRANSPOSED ";"          \
-                         : FA_D##N(d)                                                             \
-                         : "l"(descriptor(a)), "l"(descriptor(b)));                               \
-        }                                                                                         \
-        __device__ static __forceinline__ void add(float (&d)[N / 8][4],                          \
-                                                   const std::uint32_t (&a)[4], Matrix b) {       \
-            asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE          \
-                         " {" REGS "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #A4           \
-                         ", 1, 1, 1, " #TRANSPOSED ";"                                            \
-                         : FA_D##N(d)                                                             \
-                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor(b)));       \
-        }                                                                                         \
+#define FA_PRODUCT(T, TYPE, N, REGS, A0, A1, A2, A3, A4, TRANSPOSED)                               \
+    template <>                                                                                    \
+    struct Product<T, N, TRANSPOSED != 0> {                                                        \
+        __device__ static __forceinline__ void multiply(float (&d)[N / 8][4], Matrix a,            \
+                                                        Matrix b) {                                \
+            asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" REGS \
+                         "}, %" #A0 ", %" #A1 ", 0, 1, 1, 0, " #TRANSPOSED ";"                     \
+                         : FA_W##N(d)                                                              \
+                         : "l"(descriptor(a)), "l"(descriptor(b)));                                \
+        }                                                                                          \
+        __device__ static __forceinline__ void add(float (&d)[N / 8][4], Matrix a, Matrix b) {     \
+            asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" REGS \
+                         "}, %" #A0 ", %" #A1 ", 1, 1, 1, 0, " #TRANSPOSED ";"                     \
+                         : FA_D##N(d)                                                              \
+                         : "l"(descriptor(a)), "l"(descriptor(b)));                                \
+        }                                                                                          \
+        __device__ static __forceinline__ void add(float (&d)[N / 8][4],                           \
+                                                   const std::uint32_t (&a)[4], Matrix b) {        \
+            asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" REGS \
+                         "}, {%" #A0 ", %" #A1 ", %" #A2 ", %" #A3 "}, %" #A4                      \
+                         ", 1, 1, 1, " #TRANSPOSED ";"                                             \
+                         : FA_D##N(d)                                                              \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor(b)));        \
+        }                                                                                          \
     };
-#define FA_PRODUCTS(T, TYPE)                                        \
-    FA_PRODUCT(T, TYPE, 64, FA_R32, 32, 33, 34, 35, 36, 0)          \
-    FA_PRODUCT(T, TYPE, 80, FA_R40, 40, 41, 42, 43, 44, 0)          \
-    FA_PRODUCT(T, TYPE, 128, FA_R64, 64, 65, 66, 67, 68, 0)         \
-    FA_PRODUCT(T, TYPE, 64, FA_R32, 32, 33, 34, 35, 36, 1)          \
+#define FA_PRODUCTS(T, TYPE)                                \
+    FA_PRODUCT(T, TYPE, 64, FA_R32, 32, 33, 34, 35, 36, 0)  \
+    FA_PRODUCT(T, TYPE, 80, FA_R40, 40, 41, 42, 43, 44, 0)  \
+    FA_PRODUCT(T, TYPE, 128, FA_R64, 64, 65, 66, 67, 68, 0) \
+    FA_PRODUCT(T, TYPE, 64, FA_R32, 32, 33, 34, 35, 36, 1)  \
     FA_PRODUCT(T, TYPE, 128, FA_R64, 64, 65, 66, 67, 68, 1)
 FA_PRODUCTS(BFloat16, "bf16")
 FA_PRODUCTS(Float16, "f16")

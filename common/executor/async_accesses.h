@@ -49,7 +49,7 @@ class AsyncAccesses {
     /// A thread reads or writes.
     /// @param publications of the thread so far
     std::string ordinary(std::size_t thread, std::size_t offset, std::size_t size, bool is_write,
-                         std::uint32_t publications) {
+                         std::size_t publications) {
         const Time* const known = clocks_.known(thread);
         for (std::size_t c = offset / CHUNK; c <= (offset + size - 1) / CHUNK; ++c) {
             if (std::string problem = after_copies(c, known); !problem.empty()) return problem;
@@ -94,9 +94,11 @@ class AsyncAccesses {
 
     /// A product or a store of a box begins to read a chunk.
     /// @param known        what its warp or thread knows
-    /// @param publications of each thread so far
+    /// @param itself       the thread, whose own publications need no order; NOBODY for a product
+    /// @param publications times of each thread's, so far
     std::string begin_read(std::size_t reader, std::uint32_t sequence, const Time* known,
-                           std::size_t offset, const std::vector<std::uint32_t>& publications) {
+                           std::size_t itself, std::size_t offset,
+                           const std::vector<std::vector<Time>>& publications) {
         const std::size_t c = offset / CHUNK;
         if (std::string problem = after_copies(c, known); !problem.empty()) return problem;
         if (chunks_[c].written) {
@@ -105,14 +107,20 @@ class AsyncAccesses {
                     "race in shared memory at byte {}: a product or a store of a box reads what a "
                     "thread wrote, with no order between",
                     c * CHUNK);
-            for (std::size_t word = c * WORDS; word < (c + 1) * WORDS; ++word)
-                if (const Write& write = writes_[word];
-                    write.thread != RaceDetector::NOBODY &&
-                    publications[write.thread] == write.publications)
-                    return fmt::format(
-                        "byte {} of shared memory, which a product or a store of a box reads, was "
-                        "written by thread {} without publish_for_copies() after it",
-                        4 * word, write.thread);
+            for (std::size_t word = c * WORDS; word < (c + 1) * WORDS; ++word) {
+                const Write& write = writes_[word];
+                if (write.thread == RaceDetector::NOBODY) continue;
+                const std::vector<Time>& published = publications[write.thread];
+                if (published.size() > write.publications &&
+                    (write.thread == itself ||
+                     published[write.publications] < known[write.thread / 32u]))
+                    continue;
+                return fmt::format(
+                    "byte {} of shared memory, which a product or a store of a box reads, was "
+                    "written by thread {} without publish_for_copies() between the write and what "
+                    "orders it before the read",
+                    4 * word, write.thread);
+            }
         }
         reads_[c * readers_ + reader] = UNDER_WAY | sequence;
         return {};
@@ -140,13 +148,14 @@ class AsyncAccesses {
         std::uint32_t publications = 0;  ///< of the thread before it
     };
 
-    void note_write(std::size_t word, std::size_t thread, std::uint32_t publications) {
+    void note_write(std::size_t word, std::size_t thread, std::size_t publications) {
         Chunk& chunk = chunks_[word / WORDS];
         if (!chunk.written)
             std::fill_n(writes_.begin() + static_cast<std::ptrdiff_t>(word / WORDS * WORDS), WORDS,
                         Write{});
         chunk.written = chunk.touched = true;
-        writes_[word] = {static_cast<std::uint16_t>(thread), publications};
+        writes_[word] = {static_cast<std::uint16_t>(thread),
+                         static_cast<std::uint32_t>(publications)};
     }
 
     std::string after_copies(std::size_t c, const Time* known) const {

@@ -135,14 +135,14 @@ class Block {
         Hopper(std::size_t bytes, std::size_t threads, Clocks& clocks, RaceDetector& races)
             : stores(threads),
               roles(threads / WARP_SIZE),
-              publications(threads, 0),
+              publications(threads),
               accesses(bytes, clocks, races) {}
         Barriers barriers;
         std::deque<BoxCopy> loads;  ///< on their way
         std::vector<BoxStores> stores;
         std::vector<WarpRole> roles;
-        std::vector<std::uint32_t> publications;  ///< calls of publish_for_copies() by each thread
-        std::uint32_t sequence = 0;               ///< of asynchronous reads
+        std::vector<std::vector<Time>> publications;  ///< by each thread, on its warp's clock
+        std::uint32_t sequence = 0;                   ///< of asynchronous reads
         AsyncAccesses accesses;
     };
     Hopper& hopper();

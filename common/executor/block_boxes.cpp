@@ -50,8 +50,8 @@ void Block::store_box(const BoxCopy& copy) {
     const std::uint32_t sequence = ++h.sequence;
     const std::size_t reader = h.accesses.stores_of(current_ / WARP_SIZE);
     for (std::size_t i = 0; i < copy.map.box_bytes(); i += 16)
-        check(h.accesses.begin_read(reader, sequence, clocks_.known(current_), copy.shared + i,
-                                    h.publications));
+        check(h.accesses.begin_read(reader, sequence, clocks_.known(current_), current_,
+                                    copy.shared + i, h.publications));
     h.stores[current_].add({copy, sequence});
 }
 
@@ -72,7 +72,7 @@ void Block::wait_stores_read(std::size_t pending) {
 
 void Block::publish_for_copies() {
     Hopper& h = hopper();
-    ++h.publications[current_];
+    h.publications[current_].push_back(clocks_.now(current_ / WARP_SIZE));
     h.barriers.publish(current_);
 }
 

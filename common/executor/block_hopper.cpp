@@ -22,7 +22,7 @@ void Block::start_hopper() {
     Hopper& h = *hopper_;
     h.barriers = {};
     h.roles.assign(warps_.size(), {});
-    std::fill(h.publications.begin(), h.publications.end(), 0u);
+    for (std::vector<Time>& times : h.publications) times.clear();
     h.sequence = 0;
     h.accesses.start_block();
 }
@@ -75,7 +75,7 @@ void Block::note_beside_async(std::size_t offset, std::size_t size, bool is_writ
     if (const PhaseBarrier* const barrier = h.barriers.within(offset, size))
         fail(fmt::format("ordinary access to the barrier at byte {} of shared memory",
                          barrier->offset));
-    check(h.accesses.ordinary(current_, offset, size, is_write, h.publications[current_]));
+    check(h.accesses.ordinary(current_, offset, size, is_write, h.publications[current_].size()));
 }
 
 }  // namespace fa::executor

@@ -77,8 +77,8 @@ void Block::product(const ProductShape& shape, const ProductRegisters& registers
             if (offset + 16 > shared_bytes_)
                 fail(fmt::format("a product reads byte {} of {} of shared memory", offset,
                                  shared_bytes_));
-            check(h.accesses.begin_read(h.accesses.products_of(w), sequence, known, offset,
-                                        h.publications));
+            check(h.accesses.begin_read(h.accesses.products_of(w), sequence, known,
+                                        RaceDetector::NOBODY, offset, h.publications));
         });
         check(role.products.issue(shape, operands, sequence));
     });

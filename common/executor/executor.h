@@ -9,7 +9,9 @@
 ///    do not meet, on an access outside an array or not aligned to its size, and on two threads
 ///    that touch the same word of shared memory, one of them writing, with no barrier between;
 ///  - fills shared memory with NaN before each block, and the target of an asynchronous copy until
-///    the copy has been waited for.
+///    the copy has been waited for;
+///  - of Hopper's instructions (hopper.h), makes copies of boxes and products as late as it may,
+///    and fails on what would hang or could be wrong on the hardware.
 ///
 /// It says nothing about time. Kernels see it through common/executor/device_language.h.
 

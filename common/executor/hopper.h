@@ -1,7 +1,24 @@
 #pragma once
 /// @file
 /// What a running kernel of common/hopper_language.h calls. Offsets are into the block's dynamic
-/// shared memory. All throw Fault.
+/// shared memory. All throw Fault, with the numbers, for
+///  - waits that never end: a deadlock, which includes a phase that was missed; named barriers to
+///    which warps come with different numbers of threads, or that are left half full;
+///  - barriers in shared memory that are used before a barrier of the block, by copies before they
+///    are published, or touched by other instructions; arrivals or bytes beyond what is expected;
+///  - bytes of shared memory that are touched while a box is on its way to them, or before the
+///    thread has waited for it; boxes loaded, or bytes written, where another thread, a product or
+///    a store may still read: a stage handed back too early. Order comes from barriers of all
+///    kinds (Clocks);
+///  - products and stores of boxes that read what a thread wrote and did not publish before the
+///    barrier that orders the two;
+///  - registers of a product that change before its wait; products without fence_products() since
+///    the last wait; warps of a warpgroup that do not issue the same;
+///  - threads, warps or blocks that end while a store, a product or a box is on its way.
+///
+/// It does not see registers that change between fence_products() and a product, whether the
+/// registers that setmaxnreg asks for are there, or races in global memory. A message from one lane
+/// counts for all lanes of its warp that have got there (Clocks).
 
 #include <cstddef>
 #include <cstdint>
