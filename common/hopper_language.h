@@ -34,7 +34,7 @@
 /// deep. A comes from shared memory or registers, B from shared memory. They run asynchronously:
 ///  - `fence_products()` before the first of a group; `commit_products()`;
 ///  `wait_products<PENDING>()`
-///  - `Product<T, N, B_IS_ROWS>::multiply(d, a, b)`, `::add(d, a, b)`, `::add(d, a_regs, b)`
+///  - `Product<T, N, B_IS_ROWS>`: `multiply(d, a, b)`, `add(d, a, b)`, `add(d, a_regs, b)`
 ///  - `pin(registers)` right after the wait: tells the compiler that they have changed
 ///  - `by_rows(address)`: a matrix whose rows in shared memory run along the depth: Q, and K as
 ///    B = Kᵀ. 16 deeper is `+ DEEPER_BY_ROWS`, within the 64 columns of a box

@@ -15,6 +15,7 @@ using TensorMap = CUtensorMap;
 
 // ---- Barriers in shared memory
 
+/// mbarrier.init.
 __device__ __forceinline__ void init_barrier(SharedAddress b, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(b), "r"(arrivals) : "memory");
 }
@@ -22,9 +23,11 @@ __device__ __forceinline__ void init_barrier(SharedAddress b, int arrivals) {
 __device__ __forceinline__ void publish_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+/// mbarrier.arrive.
 __device__ __forceinline__ void arrive(SharedAddress b) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
 }
+/// mbarrier.arrive.expect_tx.
 __device__ __forceinline__ void arrive_expecting(SharedAddress b, std::uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(bytes)
                  : "memory");
@@ -45,6 +48,7 @@ __device__ __forceinline__ void wait_phase(SharedAddress b, unsigned parity) {
 
 // ---- Copies of boxes
 
+/// cp.async.bulk.tensor, to shared memory.
 __device__ __forceinline__ void load_box(SharedAddress to, const TensorMap& map,
                                          SharedAddress barrier, int channel, int token, int head,
                                          int batch) {
@@ -54,6 +58,7 @@ __device__ __forceinline__ void load_box(SharedAddress to, const TensorMap& map,
         "l"(&map), "r"(barrier), "r"(channel), "r"(token), "r"(head), "r"(batch)
         : "memory");
 }
+/// cp.async.bulk.tensor, to global memory.
 __device__ __forceinline__ void store_box(const TensorMap& map, SharedAddress from, int channel,
                                           int token, int head, int batch) {
     asm volatile(
@@ -69,6 +74,7 @@ template <int PENDING>
 __device__ __forceinline__ void wait_stores_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 }
+/// A hint: the map will be needed.
 __device__ __forceinline__ void prefetch_map(const TensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -86,9 +92,11 @@ template <int N>
 __device__ __forceinline__ void decrease_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
+/// bar.sync.
 __device__ __forceinline__ void named_barrier_wait(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
+/// bar.arrive.
 __device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -98,6 +106,7 @@ __device__ __forceinline__ bool one_lane() {
                  : "=r"(elected));
     return elected != 0;
 }
+/// x of lane 0.
 __device__ __forceinline__ int uniform(int x) {
     return __shfl_sync(0xffffffffu, x, 0);
 }
@@ -114,6 +123,7 @@ template <int PENDING>
 __device__ __forceinline__ void wait_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
+/// Tells the compiler that the registers have changed.
 template <int N>
 __device__ __forceinline__ void pin(float (&r)[N][4]) {
 #pragma unroll
@@ -121,6 +131,7 @@ __device__ __forceinline__ void pin(float (&r)[N][4]) {
 #pragma unroll
         for (int e = 0; e < 4; ++e) asm volatile("" : "+f"(r[i][e])::"memory");
 }
+/// The same.
 template <int N>
 __device__ __forceinline__ void pin(std::uint32_t (&r)[N][4]) {
 #pragma unroll
@@ -135,9 +146,11 @@ __device__ __forceinline__ void pin(std::uint32_t (&r)[N][4]) {
 using Matrix = std::uint32_t;
 inline constexpr Matrix DEEPER_BY_ROWS = 16 * 2 / 16, DEEPER_BY_COLUMNS = 16 * 128 / 16;
 
+/// Rows of 128 bytes that run along the depth.
 __device__ __forceinline__ Matrix by_rows(SharedAddress address) {
     return address / 16 + (1u << 16);
 }
+/// Rows of 128 bytes that run along N.
 __device__ __forceinline__ Matrix by_columns(SharedAddress address, std::uint32_t box_bytes) {
     return address / 16 + (box_bytes / 16 << 16);
 }
@@ -151,6 +164,7 @@ __device__ __forceinline__ std::uint64_t descriptor(Matrix low) {
 template <class T, int N, bool B_IS_ROWS>
 struct Product;
 
+/// @cond lists of operands
 // clang-format off
 #define FA_D8(d, j)  "+f"(d[j][0]), "+f"(d[j][1]), "+f"(d[j][2]), "+f"(d[j][3]), "+f"(d[j+1][0]), "+f"(d[j+1][1]), "+f"(d[j+1][2]), "+f"(d[j+1][3])
 #define FA_W8(d, j)  "=f"(d[j][0]), "=f"(d[j][1]), "=f"(d[j][2]), "=f"(d[j][3]), "=f"(d[j+1][0]), "=f"(d[j+1][1]), "=f"(d[j+1][2]), "=f"(d[j+1][3])
@@ -164,6 +178,8 @@ struct Product;
 #define FA_R40 FA_R32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define FA_R64 FA_R40 ", %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 // clang-format on
+
+/// @endcond
 
 /// One width and type: the registers of D are operands 0 … REGS − 1, A0 … A4 those after them.
 ///
@@ -194,6 +210,7 @@ struct Product;
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor(b)));        \
         }                                                                                          \
     };
+/// All widths of a type.
 #define FA_PRODUCTS(T, TYPE)                                \
     FA_PRODUCT(T, TYPE, 64, FA_R32, 32, 33, 34, 35, 36, 0)  \
     FA_PRODUCT(T, TYPE, 80, FA_R40, 40, 41, 42, 43, 44, 0)  \
@@ -213,6 +230,7 @@ __device__ __forceinline__ void store_matrices(SharedAddress row, const std::uin
                  "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
                  : "memory");
 }
+/// atomicAdd.
 __device__ __forceinline__ int atomic_add(int* counter, int n) {
     return atomicAdd(counter, n);
 }

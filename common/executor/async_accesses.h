@@ -31,9 +31,12 @@ class AsyncAccesses {
           reads_(chunks_.size() * readers_, 0),
           writes_(chunks_.size() * WORDS) {}
 
+    /// Number of a warp's products among the readers.
     std::size_t products_of(std::size_t warp) const { return warp; }
+    /// Number of a warp's stores of boxes among the readers.
     std::size_t stores_of(std::size_t warp) const { return clocks_.warps() + warp; }
 
+    /// Forgets the block before.
     void start_block() {
         std::fill(chunks_.begin(), chunks_.end(), Chunk{});
         std::fill(reads_.begin(), reads_.end(), 0u);

@@ -144,6 +144,7 @@ class Barriers {
         const auto next = phases_.lower_bound(offset < 8 ? 0 : offset - 7);
         return next != phases_.end() && next->first < offset + size ? &next->second : nullptr;
     }
+    /// Makes a barrier; there is none at the offset.
     PhaseBarrier& init(std::size_t offset, std::size_t thread, int arrivals, const Clocks& clocks) {
         return phases_.try_emplace(offset, offset, phases_.size(), thread, arrivals, clocks)
             .first->second;
@@ -153,7 +154,9 @@ class Barriers {
         for (auto& [offset, barrier] : phases_)
             if (barrier.initialiser == thread) barrier.published = true;
     }
+    /// Named barrier `id`, 1 … NAMED − 1.
     const NamedBarrier& named(int id) const { return named_[static_cast<std::size_t>(id)]; }
+    /// The same.
     NamedBarrier& named(int id) { return named_[static_cast<std::size_t>(id)]; }
     const std::map<std::size_t, PhaseBarrier>& phases() const { return phases_; }
 

@@ -46,10 +46,12 @@ class Block {
   public:
     Block(Dim3 grid, Dim3 block, std::size_t shared_bytes, const Options& options);
 
+    /// Runs one block of the grid.
     void run(std::uint64_t linear_block, const std::function<void()>& kernel);
+    /// What the blocks did so far.
     Counters counters() const;
 
-    // What the running thread calls (executor.h).
+    /// @cond what the running thread calls; executor.h says what it does
     void barrier(const char* file, int line);
     bool any(const char* file, int line, bool vote);
     using Compute = void (*)(const std::byte*, std::byte*);
@@ -95,6 +97,7 @@ class Block {
     void commit_products();
     void wait_products(std::size_t pending);
     std::int64_t clock_cycles() const { return turns_; }
+    /// @endcond
 
   private:
     /// Where a thread stands between two of its turns.

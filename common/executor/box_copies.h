@@ -137,11 +137,14 @@ struct BoxCopy {
 /// The stores of boxes of one thread, in groups.
 class BoxStores {
   public:
+    /// A store that was issued.
     struct Store {
         BoxCopy copy;
         std::uint32_t sequence;  ///< among the block's asynchronous reads
     };
+    /// Adds a store to the group that is open.
     void add(const Store& store) { stores_.push_back(store); }
+    /// Ends the group.
     void commit() { group_ends_.push_back(stores_.size()); }
     bool empty() const { return stores_.empty(); }
     const Store& front() const { return stores_.front(); }

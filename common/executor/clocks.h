@@ -33,9 +33,11 @@ class Clocks {
     Clocks(std::size_t threads, std::size_t warps)
         : threads_(threads), warps_(warps), time_(3 * warps + COPY_CLOCKS, 1) {}
 
-    /// Numbers of the clocks.
+    /// The clock of a warp's products; that of its own accesses is its number.
     std::size_t products_of(std::size_t warp) const { return warps_ + warp; }
+    /// The clock of a warp's stores of boxes.
     std::size_t stores_of(std::size_t warp) const { return 2 * warps_ + warp; }
+    /// The clock of the copies that arrive at a barrier.
     std::size_t copies_to(std::size_t barrier) const {
         return 3 * warps_ + barrier % COPY_CLOCKS;  // barriers that share one hide a race at most
     }
@@ -51,12 +53,14 @@ class Clocks {
     }
     bool messages() const { return messages_; }
 
+    /// The present time of a clock.
     Time now(std::size_t clock) const { return time_[clock]; }
     /// Ends the present time of a clock. @return the next
     Time tick(std::size_t clock) { return ++time_[clock]; }
 
     /// What a thread knows, for each clock.
     const Time* known(std::size_t thread) const { return &known_[thread * time_.size()]; }
+    /// Tells a thread that the times before `passed` have passed.
     void learn(std::size_t thread, std::size_t clock, Time passed) {
         Time& entry = of(thread)[clock];
         entry = std::max(entry, passed);
@@ -68,8 +72,10 @@ class Clocks {
         join(message.data(), known(thread));
         message[thread / 32] = std::max(message[thread / 32], tick(thread / 32));
     }
+    /// Learns what a message says.
     void acquire(std::size_t thread, const Knowledge& message) { join(of(thread), message.data()); }
 
+    /// What the 32 lanes know, and all that they did, all of them know.
     void warp_barrier(std::size_t warp) {
         const Time now = tick(warp);
         if (!messages()) return;

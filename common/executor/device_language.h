@@ -26,6 +26,7 @@
 #define __grid_constant__
 #define threadIdx (::fa::executor::position().thread)
 #define blockIdx (::fa::executor::position().block)
+/// CUDA's, too.
 #define gridDim (::fa::executor::position().grid_dim)
 #define __syncthreads() ::fa::executor::block_barrier(__FILE__, __LINE__)
 #define __syncthreads_or(vote) ::fa::executor::block_any(__FILE__, __LINE__, vote)

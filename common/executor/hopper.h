@@ -28,10 +28,13 @@
 
 namespace fa::executor {
 
+/// mbarrier.init.
 void init_barrier(std::size_t offset, int arrivals);
+/// Makes the barriers that this thread initialised visible to copies.
 void publish_barriers();
 /// Arrives, and announces bytes of copies.
 void arrive(std::size_t offset, std::uint32_t bytes);
+/// Waits until the phase of this parity has ended.
 void wait_phase(std::size_t offset, unsigned parity);
 
 /// Begins to load a box. Its place holds NaN from now on; it arrives when no thread can go on
@@ -39,20 +42,26 @@ void wait_phase(std::size_t offset, unsigned parity);
 void load_box(const BoxCopy& copy);
 /// Begins to store a box; shared memory is read when the thread waits for it.
 void store_box(const BoxCopy& copy);
+/// Ends a group of stores.
 void commit_stores();
+/// Waits until at most `pending` of the thread's latest groups still read shared memory.
 void wait_stores_read(std::size_t pending);
 /// Makes the thread's writes to shared memory visible to copies and products.
 void publish_for_copies();
 
 /// setmaxnreg.
 void change_registers(int registers, bool increase);
+/// Arrives at a named barrier with all lanes of the warp, and waits for the rest or not.
 void named_barrier(int id, int threads, bool wait);
 
 /// Begins a product; the 32 lanes meet.
 void product(const ProductShape& shape, const ProductRegisters& registers, std::uint32_t a,
              std::uint32_t b);
+/// Orders the warp's registers before the products that follow.
 void fence_products();
+/// Ends a group of products.
 void commit_products();
+/// Waits until at most `pending` of the warp's latest groups are on their way.
 void wait_products(std::size_t pending);
 
 /// Counts the threads' turns.

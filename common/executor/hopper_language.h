@@ -127,9 +127,11 @@ void pin(std::uint32_t (&)[N][4]) {}
 using Matrix = std::uint32_t;
 inline constexpr Matrix DEEPER_BY_ROWS = 16 * 2 / 16, DEEPER_BY_COLUMNS = 16 * 128 / 16;
 
+/// Rows of 128 bytes that run along the depth.
 inline Matrix by_rows(SharedAddress address) {
     return address / 16 + (1u << 16);
 }
+/// Rows of 128 bytes that run along N.
 inline Matrix by_columns(SharedAddress address, std::uint32_t box_bytes) {
     return address / 16 + (box_bytes / 16 << 16);
 }

@@ -55,8 +55,9 @@ class RaceDetector {
         return false;
     }
 
-    /// The thread that wrote the word at `offset` last, if any did since the epoch `since`.
+    /// No thread.
     static constexpr std::uint16_t NOBODY = 0xffff;
+    /// The thread that wrote the word at `offset` last, if any did since the epoch `since`.
     std::uint16_t writer_since(std::uint32_t since, std::size_t offset) const {
         const Word& word = words_[offset / 4];
         return word.write_epoch >= since ? word.writer.thread : NOBODY;
