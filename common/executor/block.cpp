@@ -127,7 +127,7 @@ void Block::warps_at_random() {
                 --asleep_[warp];
                 continue;
             }
-            progress |= run_warp(warp, /*once=*/random_() % 2 == 0);
+            progress |= run_warp(warp, /*once=*/!all_awake && random_() % 2 == 0);
             if (random_() % 16 == 0) asleep_[warp] = 1u << random_() % 8;
             if (hopper_ && !hopper_->loads.empty() && random_() % 8 == 0) {
                 deliver();
@@ -162,6 +162,8 @@ bool Block::run_warp(std::size_t warp, bool once) {
             const std::size_t lane = options_.reverse_order ? WARP_SIZE - 1 - i : i;
             Thread& thread = threads_[warp * WARP_SIZE + lane];
             if (!runnable(thread)) continue;
+            // Lanes of a warp need not stay together.
+            if (once && options_.shuffle != 0 && random_() % 8 == 0) continue;
             set_current(warp * WARP_SIZE + lane);
             thread.wait = Wait::done;  // unless it pauses again
             ++turns_;
@@ -227,13 +229,19 @@ void Block::open_block_barrier() {
 }
 
 void Block::deadlock() {
+    // Each kind of waiting once, with the first thread that does: one of them is the culprit.
+    std::string waits;
+    std::vector<std::string> seen;
     for (std::size_t i = 0; i < threads_.size(); ++i) {
-        const Thread& thread = threads_[i];
-        if (thread.wait == Wait::done) continue;
-        set_current(i);
-        fail(fmt::format("deadlock: no thread can go on, this one {}", where(thread)));
+        if (threads_[i].wait == Wait::done) continue;
+        std::string wait = where(threads_[i]);
+        if (std::find(seen.begin(), seen.end(), wait) != seen.end()) continue;
+        waits += seen.empty() ? "this one " + wait : fmt::format("; thread {} {}", i, wait);
+        if (seen.empty()) set_current(i);
+        seen.push_back(std::move(wait));
+        if (seen.size() == 8) break;
     }
-    throw std::logic_error("a deadlock of no thread");
+    fail("deadlock: no thread can go on, " + waits);
 }
 
 void Block::pause(Wait wait) {

@@ -52,7 +52,7 @@ struct Options {
     bool reverse_order = false;  ///< last thread first: finds dependencies on the order of threads
     bool count_banks = false;    ///< record every shared access; slower, needs memory
     bool copies_arrive_at_once = false;  ///< asynchronous copies do not wait to be waited for
-    std::uint64_t shuffle = 0;  ///< not 0: warps in a random order, some of them delayed, copies of
+    std::uint64_t shuffle = 0;  ///< not 0: warps in a random order, some warps and lanes delayed,
                                 ///< boxes at random moments; the same for the same number
     int workers = 0;            ///< OS threads that run blocks; 0: as many as OpenMP offers
 };

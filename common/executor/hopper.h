@@ -18,7 +18,8 @@
 ///
 /// It does not see registers that change between fence_products() and a product, whether the
 /// registers that setmaxnreg asks for are there, or races in global memory. A message from one lane
-/// counts for all lanes of its warp that have got there (Clocks).
+/// counts for all lanes of its warp that have got there (Clocks). The accesses of copies and
+/// products to shared memory are not counted.
 
 #include <cstddef>
 #include <cstdint>
