@@ -168,6 +168,10 @@ void attention(const Implementation& implementation, const AttentionProblem& pro
                         launch.threads));
     if (const std::string reason = implementation.why_unsupported(problem); !reason.empty())
         throw Unsupported(fmt::format("{}: {}", implementation.name, reason));
+    if (implementation.why_tensors_unsupported != nullptr)
+        if (const std::string reason = implementation.why_tensors_unsupported(problem, tensors);
+            !reason.empty())
+            throw Unsupported(fmt::format("{}: {}", implementation.name, reason));
     const std::size_t needed = implementation.workspace_bytes(problem, launch);
     if (workspace.size() < needed)
         throw std::invalid_argument(fmt::format("{}: workspace has {} bytes, {} needed for {}",

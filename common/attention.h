@@ -107,9 +107,17 @@ struct Implementation {
     /// Rounds S to 16 bits before the softmax, as eager frameworks do: a lesson (chapter 7), held
     /// to wider error bounds than the rest.
     bool rounds_scores = false;
+    /// Rows beside values that are not finite are computed in another way (chapter 9): as right as
+    /// the others, but not the same bits as without such values.
+    bool recomputes_rows = false;
 
     /// Empty if the problem can be run, else the reason why not, in words with the numbers.
     std::string (*why_unsupported)(const AttentionProblem&) = nullptr;
+
+    /// Empty if the tensors can be read and written where they lie, else the reason why not, in
+    /// words with the numbers. Null: any strides will do.
+    std::string (*why_tensors_unsupported)(const AttentionProblem&,
+                                           const AttentionTensors&) = nullptr;
 
     /// Scratch memory that run() needs beside the outputs, in bytes.
     std::size_t (*workspace_bytes)(const AttentionProblem&, const Launch&) = nullptr;

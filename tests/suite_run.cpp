@@ -45,25 +45,33 @@ struct Plan {
     Strides strides;
 };
 
-Plan plan_for(const Shape& s, const RunOptions& options, bool sparse) {
+/// The least that a token takes, in elements.
+std::int64_t row_of(std::int64_t dim, bool chunks) {
+    return chunks ? (dim + 7) / 8 * 8 : dim;
+}
+
+/// @param chunks the implementation reads no other strides than multiples of eight elements
+Plan plan_for(const Shape& s, const RunOptions& options, bool sparse, bool chunks) {
     Plan plan;
+    const std::int64_t row = row_of(s.dim, chunks);
     if (sparse) {
         plan.front = MARGIN;
         // The last token, the last head and the last batch each lie beyond 2^31 elements.
-        plan.strides = {2 * FAR + 4096, FAR + 2048, FAR / (s.tokens > 1 ? s.tokens - 1 : 1)};
+        plan.strides = {2 * FAR + 4096, FAR + 2048,
+                        row_of(FAR / (s.tokens > 1 ? s.tokens - 1 : 1), chunks)};
     } else if (options.layout == Layout::tight) {
-        plan.strides = Strides::dense(s);
-        plan.size = s.count();
+        plan.strides = {s.heads * s.tokens * row, s.tokens * row, row};
+        plan.size = s.count() == 0 ? 0 : (s.batch * s.heads * s.tokens - 1) * row + s.dim;
         return plan;
     } else if (options.layout == Layout::token_major || options.layout == Layout::packed_qkv) {
         plan.front = MARGIN;
-        plan.strides = {s.tokens * s.heads * s.dim, s.dim, s.heads * s.dim};
+        plan.strides = {s.tokens * s.heads * row, row, s.heads * row};
     } else if (options.layout == Layout::dense) {
         plan.front = MARGIN;
-        plan.strides = Strides::dense(s);
-    } else if (gaps_of_chunks && s.dim % 8 == 0) {
+        plan.strides = {s.heads * s.tokens * row, s.tokens * row, row};
+    } else if (chunks || (gaps_of_chunks && s.dim % 8 == 0)) {
         plan.front = MARGIN;
-        plan.strides.token = s.dim + 8;
+        plan.strides.token = row + 8;
         plan.strides.head = (s.tokens + options.spare_rows) * plan.strides.token + 8;
         plan.strides.batch = s.heads * plan.strides.head + 16;
     } else {
@@ -116,8 +124,10 @@ void for_each_row(const View<T>& view, Function&& function) {
 template <class T>
 class Observed {
   public:
-    Observed(const AttentionProblem& problem, const Inputs& inputs, const RunOptions& options)
-        : p_(problem), options_(options), sparse_(options.layout == Layout::far) {
+    /// @param chunks the implementation reads no other strides than multiples of eight elements
+    Observed(const AttentionProblem& problem, const Inputs& inputs, const RunOptions& options,
+             bool chunks)
+        : p_(problem), options_(options), sparse_(options.layout == Layout::far), chunks_(chunks) {
         if (options.layout == Layout::packed_qkv)
             place_packed();
         else {
@@ -170,7 +180,7 @@ class Observed {
 
   private:
     Place place(const Shape& shape, Strides& strides) {
-        const Plan plan = plan_for(shape, options_, sparse_);
+        const Plan plan = plan_for(shape, options_, sparse_, chunks_);
         strides = plan.strides;
         add_block(idx(plan.size));
         return {blocks_.back().get(), idx(plan.front) * sizeof(T)};
@@ -182,9 +192,9 @@ class Observed {
         const Shape all{p_.batch, p_.heads_q + 2 * p_.heads_kv, p_.len_q, p_.head_dim};
         Strides strides;
         placed_.q = place(all, strides);
-        placed_.k = {placed_.q.block, placed_.q.offset + idx(p_.heads_q * p_.head_dim) * sizeof(T)};
-        placed_.v = {placed_.q.block,
-                     placed_.k.offset + idx(p_.heads_kv * p_.head_dim) * sizeof(T)};
+        const std::int64_t row = row_of(p_.head_dim, chunks_);
+        placed_.k = {placed_.q.block, placed_.q.offset + idx(p_.heads_q * row) * sizeof(T)};
+        placed_.v = {placed_.q.block, placed_.k.offset + idx(p_.heads_kv * row) * sizeof(T)};
         placed_.q_strides = placed_.k_strides = placed_.v_strides = strides;
     }
 
@@ -205,8 +215,10 @@ class Observed {
 
     void add_block(std::size_t elements) {
         blocks_.push_back(
-            sparse_ ? std::make_unique<MemoryBlock>(MemoryBlock::sparse(elements * sizeof(T)))
-                    : std::make_unique<MemoryBlock>(elements * sizeof(T), options_.phase));
+            sparse_
+                ? std::make_unique<MemoryBlock>(MemoryBlock::sparse(elements * sizeof(T)))
+                : std::make_unique<MemoryBlock>(
+                      elements * sizeof(T), chunks_ ? options_.phase / 16 * 16 : options_.phase));
     }
 
     template <class E>
@@ -276,6 +288,7 @@ class Observed {
     const AttentionProblem& p_;
     const RunOptions& options_;
     bool sparse_;
+    bool chunks_;
     PlacedTensors placed_;
     std::vector<std::unique_ptr<MemoryBlock>> blocks_;
     std::size_t input_blocks_ = 0;
@@ -291,7 +304,9 @@ void use_gaps_of_chunks() {
 Run run_case(const Implementation& implementation, const AttentionProblem& problem,
              const Inputs& inputs, const RunOptions& options) {
     return with_element_type(problem.dtype, [&](auto element) {
-        return Observed<decltype(element)>(problem, inputs, options).run(implementation);
+        return Observed<decltype(element)>(problem, inputs, options,
+                                           implementation.why_tensors_unsupported != nullptr)
+            .run(implementation);
     });
 }
 
