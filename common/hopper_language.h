@@ -50,7 +50,8 @@
 ///     A, 64 × 16   as A of mma.sync (common/tensor_core_language.h) for rows 16w … 16w + 15
 ///
 /// Others: `store_matrices(address, r)`, stmatrix, the reverse of load_matrices(); `atomic_add(p,
-/// n)` on a global counter, `global_fence()`; `clock_cycles()`.
+/// n)` on a global counter, `global_fence()`; `clock_cycles()`; `from_lane(x, lane)`, x of
+/// another lane; `add_downwards(a, b)`, a sum rounded towards −∞.
 
 #include "common/tensor_core_language.h"
 

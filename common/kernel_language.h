@@ -11,6 +11,7 @@
 ///  - `to_float(x)`, `from_float<T>(x)`: conversion, rounding to nearest even
 ///  - `fast_exp`, `fast_exp2`: the hardware's approximate functions
 ///  - `minus_infinity()`: as a float
+///  - `blocks_in_grid()`: of the launch, in x
 ///
 /// Kernels and all that they use live in `inline namespace FA_KERNEL_NAMESPACE` of `fa`, which is
 /// another one for the executor than for the GPU: the two must not be taken for the same by the

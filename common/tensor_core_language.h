@@ -14,7 +14,8 @@
 ///  - `warp_any(x)`: whether any lane of the warp says so (CUDA's own `__syncthreads_or(x)` asks
 ///  the
 ///    block)
-///  - `maximum3(a, b, c)` of integers; `float_bits(x)`: a float as an integer
+///  - `maximum3(a, b, c)` of integers; `float_bits(x)`: a float as an integer, and back
+///    `float_from_bits(x)`
 ///
 /// Which lane holds which element (PTX ISA, "Matrix Fragments for mma.m16n8k16"), with
 /// g = lane / 4 and q = lane % 4:

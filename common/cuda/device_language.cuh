@@ -13,9 +13,16 @@
 
 /// Where the kernels are compiled to: here for the GPU.
 #define FA_KERNEL_NAMESPACE on_gpu
+/// A function with a call of its own: what it needs does not weigh on the registers of its caller.
+#define FA_NOINLINE __noinline__
 
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
+
+/// Blocks of the launch, in x.
+__device__ __forceinline__ int blocks_in_grid() {
+    return static_cast<int>(gridDim.x);
+}
 
 /// A pointer into global memory.
 template <class T>
@@ -27,8 +34,9 @@ using SharedPointer = T*;
 /// An array in dynamic shared memory, `byte_offset` bytes from its start.
 template <class T>
 __device__ __forceinline__ T* shared_array(std::size_t byte_offset, std::int64_t) {
-    // Rows of 128 bytes are swizzled by their address (chapter 8).
-    extern __shared__ __align__(128) unsigned char dynamic_shared_memory[];
+    // Rows of 128 bytes are swizzled by their address, and TMA swizzles groups of eight (chapter
+    // 9).
+    extern __shared__ __align__(1024) unsigned char dynamic_shared_memory[];
     return reinterpret_cast<T*>(dynamic_shared_memory + byte_offset);
 }
 

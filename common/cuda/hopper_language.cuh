@@ -27,6 +27,7 @@ __device__ __forceinline__ void publish_barriers() {
 __device__ __forceinline__ void arrive(SharedAddress b) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
 }
+// [wait]
 /// mbarrier.arrive.expect_tx.
 __device__ __forceinline__ void arrive_expecting(SharedAddress b, std::uint32_t bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(bytes)
@@ -45,9 +46,11 @@ __device__ __forceinline__ void wait_phase(SharedAddress b, unsigned parity) {
             : "memory");
     } while (over == 0);
 }
+// [wait]
 
 // ---- Copies of boxes
 
+// [load-box]
 /// cp.async.bulk.tensor, to shared memory.
 __device__ __forceinline__ void load_box(SharedAddress to, const TensorMap& map,
                                          SharedAddress barrier, int channel, int token, int head,
@@ -58,6 +61,7 @@ __device__ __forceinline__ void load_box(SharedAddress to, const TensorMap& map,
         "l"(&map), "r"(barrier), "r"(channel), "r"(token), "r"(head), "r"(batch)
         : "memory");
 }
+// [load-box]
 /// cp.async.bulk.tensor, to global memory.
 __device__ __forceinline__ void store_box(const TensorMap& map, SharedAddress from, int channel,
                                           int token, int head, int batch) {
@@ -140,6 +144,7 @@ __device__ __forceinline__ void pin(std::uint32_t (&r)[N][4]) {
         for (int e = 0; e < 4; ++e) asm volatile("" : "+r"(r[i][e])::"memory");
 }
 
+// [descriptor]
 /// The low half of a matrix descriptor (PTX ISA, "Matrix Descriptor Format"): address and leading
 /// offset, in units of 16 bytes. The high half is the same for all: groups of eight rows are 1024
 /// bytes apart, swizzled by 128 bytes.
@@ -158,6 +163,7 @@ __device__ __forceinline__ Matrix by_columns(SharedAddress address, std::uint32_
 __device__ __forceinline__ std::uint64_t descriptor(Matrix low) {
     return static_cast<std::uint64_t>(1024 / 16 | 1u << 30) << 32 | low;
 }
+// [descriptor]
 
 /// wgmma.mma_async.m64nNk16 of T (BFloat16 or Float16), accumulating fp32.
 /// @tparam B_IS_ROWS B's rows lie in shared memory as rows of the product (V); else its columns (K)
@@ -229,6 +235,14 @@ __device__ __forceinline__ void store_matrices(SharedAddress row, const std::uin
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
                  "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
                  : "memory");
+}
+/// x of another lane.
+__device__ __forceinline__ float from_lane(float x, int lane) {
+    return __shfl_sync(0xffffffffu, x, lane);
+}
+/// a + b, rounded towards −∞.
+__device__ __forceinline__ float add_downwards(float a, float b) {
+    return __fadd_rd(a, b);
 }
 /// atomicAdd.
 __device__ __forceinline__ int atomic_add(int* counter, int n) {

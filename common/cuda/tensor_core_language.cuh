@@ -139,6 +139,10 @@ __device__ __forceinline__ bool warp_any(bool x) {
 __device__ __forceinline__ int float_bits(float x) {
     return __float_as_int(x);
 }
+/// The float with these bits.
+__device__ __forceinline__ float float_from_bits(int x) {
+    return __int_as_float(x);
+}
 /// One instruction on compute capability 9.0 and later.
 __device__ __forceinline__ int maximum3(int a, int b, int c) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

@@ -66,6 +66,7 @@ void Block::product(const ProductShape& shape, const ProductRegisters& registers
                 "been written");
         note_instruction(w, (static_cast<std::uint64_t>(a) << 32 | b) ^
                                 static_cast<std::uint64_t>(shape.code()) << 16);
+        counters_.product_flop += 2u * 16 * 16 * static_cast<unsigned>(shape.n);  // a warp's rows
         if (!shape.a_in_registers) check(MatrixPlace(a).problem(/*by_rows=*/true, 64));
         check(MatrixPlace(b).problem(!shape.b_is_rows, shape.n));
         // Each warp multiplies 16 of the 64 rows of A.

@@ -23,11 +23,11 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+/// To the executor, nothing.
+#define FA_NOINLINE
 #define __grid_constant__
 #define threadIdx (::fa::executor::position().thread)
 #define blockIdx (::fa::executor::position().block)
-/// CUDA's, too.
-#define gridDim (::fa::executor::position().grid_dim)
 #define __syncthreads() ::fa::executor::block_barrier(__FILE__, __LINE__)
 #define __syncthreads_or(vote) ::fa::executor::block_any(__FILE__, __LINE__, vote)
 
@@ -36,6 +36,12 @@ inline namespace FA_KERNEL_NAMESPACE {
 
 using std::max;
 using std::min;
+
+/// Blocks of the launch, in x. (CUDA's own `gridDim` is a parameter's name in headers for the
+/// host.)
+inline int blocks_in_grid() {
+    return static_cast<int>(executor::position().grid_dim.x);
+}
 
 /// Where a pointer points to.
 enum class Space { global, shared };

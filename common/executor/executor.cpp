@@ -35,6 +35,7 @@ Counters& Counters::operator+=(const Counters& other) {
     shared_instructions += other.shared_instructions;
     shared_wavefronts += other.shared_wavefronts;
     shared_ideal += other.shared_ideal;
+    product_flop += other.product_flop;
     return *this;
 }
 

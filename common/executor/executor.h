@@ -41,6 +41,7 @@ struct Counters {
     std::uint64_t shared_wavefronts = 0;    ///< clocks those take: 1 each without conflicts, 2 or 4
                                             ///< for 16-byte accesses (if counted)
     std::uint64_t shared_ideal = 0;         ///< clocks they would take with no conflict
+    std::uint64_t product_flop = 0;         ///< operations of products by warpgroups
 
     /// Clocks lost to bank conflicts.
     std::uint64_t bank_conflicts() const { return shared_wavefronts - shared_ideal; }

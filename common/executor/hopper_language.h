@@ -15,7 +15,7 @@ inline namespace FA_KERNEL_NAMESPACE {
 using TensorMap = executor::TensorMap;
 
 /// More numbers of warp instructions.
-enum HopperOperation { ELECT = 64, UNIFORM, STORE_MATRICES };
+enum HopperOperation { ELECT = 64, UNIFORM, FROM_LANE, STORE_MATRICES };
 
 // ---- Barriers in shared memory
 
@@ -194,6 +194,19 @@ inline void store_matrices(SharedAddress row, const std::uint32_t (&r)[4]) {
     executor::note_shared(row, 16, /*is_write=*/true);
     const detail::StoredMatrixRow own{row, {r[0], r[1], r[2], r[3]}};
     executor::warp_compute(STORE_MATRICES, &own, sizeof own, detail::write_matrices);
+}
+/// x of another lane.
+inline float from_lane(float x, int lane) {
+    const std::byte* slots = executor::warp_exchange(FROM_LANE, &x, sizeof x);
+    float result;
+    std::memcpy(&result, slots + executor::SLOT_BYTES * static_cast<unsigned>(lane), sizeof result);
+    return result;
+}
+/// a + b, rounded towards −∞.
+inline float add_downwards(float a, float b) {
+    const float sum = a + b, b_part = sum - a, a_part = sum - b_part;
+    const float lost = (a - a_part) + (b - b_part);  // exactly (Knuth)
+    return lost < 0.0f ? std::nextafter(sum, minus_infinity()) : sum;
 }
 /// atomicAdd. Blocks may run at the same time here, too.
 inline int atomic_add(GlobalPointer<int> counter, int n) {

@@ -174,6 +174,10 @@ inline bool warp_any(bool x) {
 inline int float_bits(float x) {
     return std::bit_cast<int>(x);
 }
+/// The float with these bits.
+inline float float_from_bits(int x) {
+    return std::bit_cast<float>(x);
+}
 /// The largest of three.
 inline int maximum3(int a, int b, int c) {
     return max(max(a, b), c);
