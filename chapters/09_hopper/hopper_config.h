@@ -1,0 +1,69 @@
+#pragma once
+/// @file
+/// Sizes of the last kernel, and a switch for each idea of the chapter.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "chapters/09_hopper/row_reference.h"
+
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
+
+/// When the weighted sum of block n + 1 is issued.
+enum class Overlap {
+    none,    ///< before the scores of block n, and finished before them
+    scores,  ///< with them
+    softmax  ///< when they are here
+};
+
+// [switches]
+/// What can be taken out of the kernel, or put in.
+struct HopperSwitches {
+    Overlap overlap = Overlap::scores;
+    Rescale rescale = Rescale::lazy;
+    bool ping_pong = false;      ///< warpgroups take turns at the tensor cores
+    bool own_diagonal = true;    ///< a warpgroup skips the blocks that none of its queries sees
+    bool persistent = true;      ///< blocks fetch tiles; else one tile to a block
+    bool late_fetch = true;      ///< the next tile is fetched after the last load of this one
+    bool sections = true;        ///< longest tiles first, over the heads of a section
+    bool store_by_tma = true;    ///< O leaves through shared memory
+    bool move_registers = true;  ///< from the warps that load to those that compute
+    int polynomial_eighths = 0;  ///< how many of eight exponentials are computed by a polynomial
+    bool traced = false;         ///< clock stamps (trace.h)
+};
+// [switches]
+
+// [config]
+/// Sizes of the kernel.
+/// @tparam WARPGROUPS that compute, 64 queries each; registers are for 1 to 4 of them
+/// @tparam STAGES     blocks of K and V in shared memory
+template <int HEAD_DIM_, int WARPGROUPS_, int BLOCK_N_, int STAGES_, int Q_SLOTS_,
+          HopperSwitches SWITCHES_ = HopperSwitches{}>
+struct HopperConfig {
+    static constexpr int HEAD_DIM = HEAD_DIM_, WARPGROUPS = WARPGROUPS_, BLOCK_N = BLOCK_N_;
+    static constexpr int STAGES = STAGES_, Q_SLOTS = Q_SLOTS_, BLOCK_M = 64 * WARPGROUPS;
+    static constexpr int THREADS = 128 * (WARPGROUPS + 1);
+    static constexpr int KEY_TILES = BLOCK_N / 8, COLUMN_TILES = HEAD_DIM / 8;
+    static constexpr HopperSwitches SWITCHES = SWITCHES_;
+    static constexpr Rescale RESCALE = SWITCHES.rescale;
+    static constexpr bool FETCHES_TILES = SWITCHES.persistent;
+    /// What a launch of so many threads leaves to each, moved.
+    static constexpr int PRODUCER_REGISTERS = WARPGROUPS == 3 ? 32 : 24;
+    static constexpr int CONSUMER_REGISTERS = WARPGROUPS == 4 ? 112 : WARPGROUPS == 3 ? 160 : 240;
+    static constexpr std::uint32_t Q_TILE_BYTES = 64 * 2 * HEAD_DIM;  ///< of a warpgroup
+    static constexpr std::uint32_t Q_BYTES = WARPGROUPS * Q_TILE_BYTES;
+    static constexpr std::uint32_t Q_BOX_BYTES = 64 * 128;
+    static constexpr std::uint32_t KV_BYTES = BLOCK_N * 2 * HEAD_DIM;
+    static constexpr std::uint32_t STAGE_BYTES = 2 * KV_BYTES;
+    static constexpr std::uint32_t RING = Q_SLOTS * Q_BYTES;
+    static constexpr std::uint32_t BARRIERS = RING + STAGES * STAGE_BYTES;
+    static constexpr std::uint32_t TILE_NUMBERS = BARRIERS + 2 * (Q_SLOTS + STAGES) * 8;
+    static constexpr std::size_t SHARED_BYTES = TILE_NUMBERS + Q_SLOTS * 4;
+    static_assert(HEAD_DIM == 64 || HEAD_DIM == 128);
+    static_assert(BLOCK_N % 16 == 0 && WARPGROUPS <= 4 && STAGES >= 2);
+};
+// [config]
+
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa

@@ -1,0 +1,73 @@
+#pragma once
+/// @file
+/// Running a kernel of this chapter, on the GPU or the executor.
+///
+/// A kernel is described by a type with
+///  - `with_config(problem, multiprocessors, use)`, which calls `use.template operator()<Config>()`
+///    with the sizes for a problem;
+///  - `function<Config, T>()`, the kernel function for these sizes and an element type.
+
+#include "chapters/08_tensor_cores/entries.h"
+#include "chapters/09_hopper/arguments.h"
+#include "chapters/09_hopper/hopper_support.h"
+
+namespace fa {
+inline namespace FA_KERNEL_NAMESPACE {
+
+/// The reason why a kernel cannot run a problem, or empty.
+template <class Kernel>
+std::string hopper_why_unsupported_by(const AttentionProblem& p, int multiprocessors) {
+    std::int64_t most_head_dim = 0;
+    int block_m = 1;
+    Kernel::with_config(p, multiprocessors, [&]<class Config>() {
+        most_head_dim = Config::HEAD_DIM;
+        block_m = Config::BLOCK_M;
+    });
+    return hopper_why_unsupported(p, most_head_dim, block_m);
+}
+
+/// Scratch memory: the counter that tiles are fetched from.
+template <class Kernel>
+std::size_t hopper_workspace_bytes(const AttentionProblem& p, int multiprocessors) {
+    bool fetches = false;
+    Kernel::with_config(p, multiprocessors,
+                        [&]<class Config>() { fetches = Config::FETCHES_TILES; });
+    return fetches ? sizeof(int) : 0;
+}
+
+/// The kernel's arguments.
+/// @param make_pointer makes a GlobalPointer (chapters/04_cuda_tiled/arguments.h)
+/// @param make_map     makes a TensorMap of a BoxSource and the rows of a box
+template <class Config, class T, class MakePointer, class MakeMap>
+HopperArguments<T> hopper_arguments(const AttentionProblem& p, const AttentionTensors& t,
+                                    std::span<std::byte> workspace, std::size_t l2_bytes,
+                                    MakePointer make_pointer, MakeMap make_map) {
+    const auto map = [&](const void* data, const Shape& shape, const Strides& strides, int rows) {
+        return make_map(box_source(data, shape, strides), rows);
+    };
+    const auto steps = [](const Strides& s) { return MapSteps{s.head != 0, s.batch != 0}; };
+    HopperArguments<T> a;
+    static_cast<Arguments<T>&>(a) = arguments_for<T>(p, t, l2_bytes, make_pointer);
+    a.q_map = map(t.q.data, p.q_shape(), t.q.strides, 64);
+    a.k_map = map(t.k.data, p.kv_shape(), t.k.strides, Config::BLOCK_N);
+    a.v_map = map(t.v.data, p.kv_shape(), t.v.strides, Config::BLOCK_N);
+    a.o_map = map(t.o.data, p.q_shape(), t.o.strides, 64);
+    a.q_steps = steps(t.q.strides);
+    a.k_steps = steps(t.k.strides);
+    a.v_steps = steps(t.v.strides);
+    a.tiles = static_cast<int>(blocks_of(p, Config::BLOCK_M));
+    a.next_tile = make_pointer(reinterpret_cast<int*>(workspace.data()),
+                               static_cast<std::int64_t>(workspace.size() / sizeof(int)));
+    a.trace = {};
+    return a;
+}
+
+/// The blocks of a launch.
+template <class Config>
+std::int64_t hopper_blocks(const AttentionProblem& p, int multiprocessors) {
+    const std::int64_t tiles = blocks_of(p, Config::BLOCK_M);
+    return Config::FETCHES_TILES ? std::min<std::int64_t>(tiles, multiprocessors) : tiles;
+}
+
+}  // namespace FA_KERNEL_NAMESPACE
+}  // namespace fa
