@@ -15,10 +15,15 @@
 #include "chapters/05_exp2/fast_exp2_attention.h"
 #include "chapters/08_tensor_cores/executor_tensor_cores.h"
 #include "chapters/08_tensor_cores/ladder.h"
+#include "chapters/09_hopper/executor_hopper.h"
 #ifdef FA_CUDA_ENABLED
 #include "chapters/04_cuda_tiled/naive_attention_cuda.h"
 #include "chapters/04_cuda_tiled/tiled_attention.h"
 #include "chapters/08_tensor_cores/cuda_tensor_cores.h"
+#endif
+#ifdef FA_HOPPER_ENABLED
+#include "chapters/09_hopper/cuda_hopper.h"
+#include "chapters/09_hopper/ladder.h"
 #endif
 
 namespace fa {
@@ -37,6 +42,7 @@ std::span<const Implementation> all_implementations() {
         EXECUTOR_REGISTER_TILED,
         EXECUTOR_EXP2,
         EXECUTOR_TENSOR_CORES,
+        EXECUTOR_HOPPER,
 #ifdef FA_CUDA_ENABLED
         CUDA_NAIVE,
         CUDA_NAIVE_16BIT_SCORES,
@@ -51,6 +57,17 @@ std::span<const Implementation> all_implementations() {
         CUDA_MASKS,
         CUDA_LAZY,
         CUDA_TENSOR_CORES,
+#endif
+#ifdef FA_HOPPER_ENABLED
+        CUDA_WGMMA,
+        CUDA_PRODUCER,
+        CUDA_OVERLAP,
+        CUDA_PING_PONG,
+        CUDA_WARPGROUPS,
+        CUDA_DIAGONAL,
+        CUDA_PERSISTENT,
+        CUDA_HOPPER_LAZY,
+        CUDA_HOPPER,
 #endif
     };
     // clang-format on

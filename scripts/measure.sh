@@ -88,7 +88,7 @@ for part in "${parts[@]}"; do
             fi
             ;;
         chapters)
-            for program in "$bin"/ch04_* "$bin"/ch05_* "$bin"/ch08_*; do
+            for program in "$bin"/ch04_* "$bin"/ch05_* "$bin"/ch08_* "$bin"/ch09_*; do
                 [[ -x $program ]] || continue
                 run "$program" --device cuda --json "$folder/$(basename "$program").json"
             done

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "chapters/08_tensor_cores/ladder.h"
+#include "chapters/09_hopper/executor_hopper.h"
+#include "chapters/09_hopper/ladder.h"
 #include "chapters/implementations.h"
 #include "tests/attention_suite.h"
 #include "tests/suite_run.h"
@@ -36,7 +38,9 @@ std::vector<Implementation> implementations() {
     first_chapter = 8;
 #ifndef FA_SANITIZED  // under which the executor is ten times as slow
     if (const Device device = Device::FA_SUITE_DEVICE; device == Device::executor)
-        chosen.assign(ladder_on_executor().begin(), ladder_on_executor().end());
+        for (const auto& more :
+             {ladder_on_executor(), hopper_ladder_on_executor(), hopper_sizes_on_executor()})
+            chosen.insert(chosen.end(), more.begin(), more.end());
 #endif
 #endif
     for (const Implementation& implementation : all_implementations())

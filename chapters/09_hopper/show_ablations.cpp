@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chapters/09_hopper/experiments.h"
+#include "chapters/09_hopper/variant_errors.h"
+#include "common/larger.h"
+#include "common/text_table.h"
+#ifdef FA_HOPPER_ENABLED
+#include "chapters/09_hopper/ablations.h"
+#include "common/cuda/clock.h"
+#include "common/cuda/timing.h"
+#endif
+
+namespace fa {
+namespace {
+
+#ifdef FA_HOPPER_ENABLED
+/// Median seconds of a launch, the clock, and what was computed.
+struct Timed {
+    double seconds, clock_mhz;
+    std::vector<float> lse;
+};
+
+Timed time(const HopperVariant& variant, const AttentionProblem& p, const HopperOptions& options,
+           std::uint64_t seed) {
+    const CudaStream stream;
+    const DeviceAttentionData data(p, seed, stream);
+    const DeviceBuffer workspace(64);
+    std::vector<float> lse(static_cast<std::size_t>(p.batch * p.heads_q * p.len_q));
+    const LseView& there = data.tensors().lse;
+    // NaN: what is not written shows.
+    FA_CUDA_CHECK(cudaMemsetAsync(there.data, 0xff, lse.size() * sizeof(float), stream.get()));
+    TimedGraph graph(stream, [&](std::int64_t, cudaStream_t on) {
+        variant.run(p, data.tensors(), workspace.bytes().first(sizeof(int)), on);
+    });
+    for (int n = 0; n < 3; ++n) graph.replay();  // the clock under load
+    std::vector<double> seconds;
+    for (int n = 0; n < options.runs; ++n) seconds.push_back(graph.replay());
+    const double clock = clock_mhz(stream);
+    std::ranges::nth_element(seconds, seconds.begin() + options.runs / 2);
+    FA_CUDA_CHECK(
+        cudaMemcpy(lse.data(), there.data, lse.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    return {
+        seconds[static_cast<std::size_t>(options.runs / 2)] / static_cast<double>(graph.launches()),
+        clock, std::move(lse)};
+}
+
+void show_measured(Program& program, const HopperOptions& options) {
+    AttentionProblem p = options.shape;
+    p.dtype = DType::bf16;
+    p.head_dim = 64;
+    std::vector<std::string> headers{"variant", "registers", "spilled"};
+    for (std::int64_t length : options.lengths) headers.push_back(fmt::format("T = {}", length));
+    headers.push_back("MHz");
+    TextTable table(headers);
+    std::vector<double> whole;
+    std::vector<std::vector<float>> whole_lse;
+    for_each_hopper_variant_on_gpu([&](const HopperVariant& variant) {
+        const KernelResources r = variant.resources(p);
+        std::vector<std::string> cells{std::string(variant.name), fmt::format("{}", r.registers),
+                                       fmt::format("{} B", r.local_bytes)};
+        nlohmann::ordered_json row{{"variant", variant.name},
+                                   {"registers", r.registers},
+                                   {"spilled_bytes", r.local_bytes}};
+        double clock = 0, largest = 0;
+        for (std::size_t n = 0; n < options.lengths.size(); ++n) {
+            p.len_q = p.len_kv = options.lengths[n];
+            const Timed timed = time(variant, p, options, program.seed);
+            const double rate = 1e-12 * p.flops() / timed.seconds;
+            clock = timed.clock_mhz;
+            const bool first = whole.size() <= n;
+            if (first) whole.push_back(rate), whole_lse.push_back(timed.lse);
+            for (std::size_t i = 0; i < timed.lse.size(); ++i)
+                largest = larger_or_nan(largest, std::fabs(static_cast<double>(timed.lse[i]) -
+                                                           static_cast<double>(whole_lse[n][i])));
+            cells.push_back(
+                first ? fmt::format("{:.0f}", rate)
+                      : fmt::format("{:.0f} ({:+.0f} %)", rate, 100 * (rate / whole[n] - 1)));
+            row[fmt::format("T{}", options.lengths[n])] = rate;
+            row[fmt::format("clock_mhz_T{}", options.lengths[n])] = clock;
+        }
+        cells.push_back(fmt::format("{:.0f}", clock));
+        table.add(cells);
+        program.checks.at_most(
+            fmt::format("{}, on the GPU: LSE from the kernel's as it is", variant.name), largest,
+            1e-4);
+        program.results.extras["ablations"].push_back(row);
+    });
+    fmt::print("TFLOP/s measured, and the clock at the last T.\n\n{}", table.str());
+}
+#endif
+
+}  // namespace
+
+void show_ablations(Program& program, const HopperOptions& options) {
+    print_heading("One idea less, or one more");
+    AttentionProblem p = options.shape;
+    p.batch = p.heads_q = p.heads_kv = 1;
+    p.dtype = DType::bf16;
+    p.head_dim = 64;
+    // Two lengths that end within a block, the second without a mask.
+    p.len_q = p.len_kv = options.counted_length - 3;
+    p.causal = true;
+    AttentionProblem full = p;
+    full.causal = false;
+    full.len_q = options.counted_length / 2 + 1;
+    std::vector<VariantErrors> causal_errors, full_errors;
+    for_each_variant_error(p, program.seed,
+                           [&](const VariantErrors& e) { causal_errors.push_back(e); });
+    for_each_variant_error(full, program.seed,
+                           [&](const VariantErrors& e) { full_errors.push_back(e); });
+    fmt::print("Largest errors against fp64 on the executor: {}, and\n{}.\n\n", describe(p),
+               describe(full));
+    TextTable table({"variant", "O, causal", "LSE", "O, full", "LSE"});
+    for (std::size_t i = 0; i < causal_errors.size(); ++i) {
+        const VariantErrors &c = causal_errors[i], &f = full_errors[i];
+        table.add({std::string(c.name), fmt::format("{:.2e}", c.o), fmt::format("{:.1e}", c.lse),
+                   fmt::format("{:.2e}", f.o), fmt::format("{:.1e}", f.lse)});
+        double worst = 0;
+        for (const VariantErrors* e : {&c, &f})
+            worst = larger_or_nan(worst, larger_or_nan(e->o / e->o_bound, e->lse / e->lse_bound));
+        program.checks.at_most(fmt::format("{}: largest error over its bound", c.name), worst, 1);
+    }
+    fmt::print("{}", table.str());
+    print_heading("One idea less, or one more, measured");
+#ifdef FA_HOPPER_ENABLED
+    if (hopper_is_here(program)) return show_measured(program, options);
+#endif
+    fmt::print("No times: they need a GPU of compute capability 9.0.\n");
+}
+
+}  // namespace fa

@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "chapters/04_cuda_tiled/multiprocessor.h"
+#include "chapters/09_hopper/executor_entries.h"
+#include "chapters/09_hopper/experiments.h"
+#include "chapters/09_hopper/hopper_host.h"
+#include "chapters/09_hopper/ladder_host.h"
+#include "common/text_table.h"
+#ifdef FA_HOPPER_ENABLED
+#include "chapters/09_hopper/cuda_hopper.h"
+#include "chapters/09_hopper/ladder.h"
+#endif
+
+namespace fa {
+namespace {
+
+/// A kernel as the table shows it.
+struct Kernel {
+    std::string name;
+    KernelResources resources;  ///< from the driver if `by_driver`
+    int stages = 0;
+    int producer_registers = 0, consumer_registers = 0;  ///< setmaxnreg; 0: as launched
+    int promised_blocks = 1;                             ///< per SM, by __launch_bounds__
+};
+
+template <class Config>
+Kernel describe_kernel(std::string name, const AttentionProblem& p) {
+    Kernel k{.name = std::move(name),
+             .resources = sizes_of_config<Config>(blocks_of(p, Config::BLOCK_M)),
+             .stages = Config::STAGES};
+    if constexpr (requires { Config::PRODUCER_REGISTERS; }) {
+        k.producer_registers = Config::PRODUCER_REGISTERS;
+        k.consumer_registers = Config::CONSUMER_REGISTERS;
+    }
+    if constexpr (requires { Config::BLOCKS_PER_SM; }) k.promised_blocks = Config::BLOCKS_PER_SM;
+    return k;
+}
+
+/// Registers of a thread that a launch can have at most: each of the four schedulers has a quarter
+/// of them, and gives every one of its warps 8 · 32 at a time (CUDA Occupancy Calculator).
+int launch_registers(int threads) {
+    const int warps_of_scheduler = (threads / 32 + 3) / 4;
+    return std::min(255, Multiprocessor::REGISTERS / 4 / 32 / warps_of_scheduler / 8 * 8);
+}
+
+void add(Program& program, TextTable& table, const Kernel& k, bool by_driver) {
+    const KernelResources& r = k.resources;
+    const bool moves = k.producer_registers > 0;
+    const auto known = [&](std::string text) { return by_driver ? text : std::string("?"); };
+    const int resident = by_driver ? r.blocks_per_multiprocessor : k.promised_blocks;
+    table.add({k.name, fmt::format("{}", r.head_dim), fmt::format("{} x {}", r.block_m, r.block_n),
+               fmt::format("{}", r.threads), fmt::format("{}", k.stages),
+               fmt::format("{} B", r.shared_bytes), known(fmt::format("{}", r.registers)),
+               moves ? fmt::format("{} / {}", k.producer_registers, k.consumer_registers) : "-",
+               known(fmt::format("{} B", r.local_bytes)), fmt::format("{}", resident)});
+    program.results.extras["resources"].push_back(
+        {{"kernel", k.name},
+         {"head_dim", r.head_dim},
+         {"block_m", r.block_m},
+         {"block_n", r.block_n},
+         {"threads", r.threads},
+         {"stages", k.stages},
+         {"shared_bytes", r.shared_bytes},
+         {"registers", by_driver ? nlohmann::ordered_json(r.registers) : nullptr},
+         {"producer_registers", k.producer_registers},
+         {"consumer_registers", k.consumer_registers},
+         {"spilled_bytes", by_driver ? nlohmann::ordered_json(r.local_bytes) : nullptr},
+         {"blocks_per_multiprocessor", resident}});
+    const auto with_reserve =
+        static_cast<double>(r.shared_bytes + Multiprocessor::SHARED_BYTES_RESERVED);
+    program.checks.at_most(k.name + ": shared memory of the blocks of an SM",
+                           k.promised_blocks * with_reserve,
+                           static_cast<double>(Multiprocessor::SHARED_BYTES));
+    if (moves)
+        program.checks.at_most(
+            k.name + ": registers when they are moved, those of the launch",
+            128.0 * k.producer_registers + (r.threads - 128.0) * k.consumer_registers,
+            static_cast<double>(r.threads) * launch_registers(r.threads));
+    if (by_driver)
+        program.checks.equal(k.name + ": bytes of spilled registers",
+                             static_cast<double>(r.local_bytes), 0);
+}
+
+}  // namespace
+
+void show_resources(Program& program, const HopperOptions& options) {
+    print_heading("What a block holds");
+    [[maybe_unused]] const bool gpu = hopper_is_here(program);
+    AttentionProblem p = options.shape;
+    p.dtype = DType::bf16;
+    TextTable table({"kernel", "d", "tile", "threads", "stages", "shared memory", "registers",
+                     "moved", "spilled", "blocks per SM"});
+    p.head_dim = 64;
+    p.len_q = p.len_kv = 4096;
+    for_each_hopper_step([&]<class Step>(int, std::string_view name) {
+        Kernel k = describe_kernel<Step>(std::string(name), p);
+#ifdef FA_HOPPER_ENABLED
+        if (gpu) k.resources = hopper_ladder_resources("cuda_" + k.name, p);
+#endif
+        add(program, table, k, gpu);
+    });
+    // The last kernels, each by a problem that it is chosen for.
+    struct Choice {
+        const char* name;
+        std::int64_t head_dim, length;
+        bool causal;
+    };
+    for (const Choice& choice :
+         {Choice{"short, d64, causal", 64, 512, true}, Choice{"short, d64, full", 64, 512, false},
+          Choice{"long, d64", 64, 4096, true}, Choice{"longest, d64", 64, 16384, true},
+          Choice{"short, d128", 128, 1024, true}, Choice{"long, d128", 128, 4096, true}}) {
+        p.head_dim = choice.head_dim;
+        p.len_q = p.len_kv = choice.length;
+        p.causal = choice.causal;
+        HopperKernel::with_config(p, Multiprocessor::COUNT, [&]<class Config>() {
+            Kernel k = describe_kernel<Config>(choice.name, p);
+#ifdef FA_HOPPER_ENABLED
+            if (gpu) k.resources = hopper_resources(p);
+#endif
+            add(program, table, k, gpu);
+        });
+    }
+    fmt::print("{}", table.str());
+    fmt::print(
+        "\nTile: queries x keys. Moved: registers of a thread that loads / that computes, once "
+        "setmaxnreg has\nmoved them.\n");
+    if (!gpu)
+        fmt::print(
+            "How many registers a launch takes its compiler for the GPU knows. Blocks per SM: as "
+            "the kernel's\nlaunch bounds promise.\n");
+}
+
+}  // namespace fa

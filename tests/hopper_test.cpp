@@ -1,0 +1,307 @@
+// Chapter 9's kernels on the executor, beyond the suite: every step, size and some switches in many
+// orders of warps, lanes and copies; what the host decides; and what TMA is told.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "chapters/09_hopper/executor_entries.h"
+#include "chapters/09_hopper/executor_hopper.h"
+#include "chapters/09_hopper/hopper_host.h"
+#include "chapters/09_hopper/ladder_host.h"
+#include "common/attention_data.h"
+#include "common/reference_attention.h"
+#include "tests/refusal.h"
+
+namespace fa {
+namespace {
+
+using testing::refusal;
+
+constexpr float NOT_A_NUMBER = std::numeric_limits<float>::quiet_NaN();
+
+/// Warpgroups that take turns, and skip blocks: each must take as many turns as the others.
+using TurnsAndDiagonals = HopperConfig<64, 3, 128, 3, 2, HopperSwitches{.ping_pong = true}>;
+/// The same when sums are finished before the next scores, or begun after them.
+using NoOverlap = HopperConfig<64, 2, 64, 3, 2, HopperSwitches{.overlap = Overlap::none}>;
+using LateSums = HopperConfig<64, 2, 64, 3, 2, HopperSwitches{.overlap = Overlap::softmax}>;
+/// One tile to a block, heads one after the other, O from registers.
+using OldWays = HopperConfig<64, 2, 64, 3, 2,
+                             HopperSwitches{.rescale = Rescale::always,
+                                            .own_diagonal = false,
+                                            .persistent = false,
+                                            .sections = false,
+                                            .store_by_tma = false,
+                                            .move_registers = false}>;
+
+/// Calls `use.template operator()<Kernel, Config>(name)` for every kernel.
+template <class Use>
+void for_each_kernel(Use&& use) {
+    for_each_hopper_step([&]<class Step>(int, std::string_view name) {
+        use.template operator()<HopperLadderKernel<Step>, Step>(name);
+    });
+    const auto size = [&]<class Config>(std::type_identity<Config>, std::string_view name) {
+        use.template operator()<OneSize<Config>, Config>(name);
+    };
+    size(std::type_identity<LongHopper64>{}, "long, 64 channels");
+    size(std::type_identity<LongestHopper64>{}, "longest, 64 channels");
+    size(std::type_identity<ShortHopper64>{}, "short, 64 channels");
+    size(std::type_identity<ShortFullHopper64>{}, "short and full, 64 channels");
+    size(std::type_identity<LongHopper128>{}, "long, 128 channels");
+    size(std::type_identity<ShortHopper128>{}, "short, 128 channels");
+    size(std::type_identity<TurnsAndDiagonals>{}, "turns and diagonals");
+    size(std::type_identity<NoOverlap>{}, "no overlap");
+    size(std::type_identity<LateSums>{}, "late sums");
+    size(std::type_identity<OldWays>{}, "old ways");
+}
+
+/// O and LSE of one run, over NaN.
+struct Output {
+    std::vector<BFloat16> o;
+    std::vector<float> lse;
+
+    bool operator==(const Output& other) const {
+        return std::memcmp(o.data(), other.o.data(), o.size() * sizeof(BFloat16)) == 0 &&
+               std::memcmp(lse.data(), other.lse.data(), lse.size() * sizeof(float)) == 0;
+    }
+};
+
+template <class Kernel, class Config>
+Output run(const AttentionProblem& p, AttentionData<BFloat16>& data,
+           const executor::Options& options) {
+    std::fill(data.o.begin(), data.o.end(), BFloat16(NOT_A_NUMBER));
+    std::fill(data.lse.begin(), data.lse.end(), NOT_A_NUMBER);
+    alignas(64) std::byte workspace[sizeof(int)];
+    run_hopper_config_on_executor<Kernel, Config, BFloat16>(p, data.tensors(), workspace, options,
+                                                            [](const auto&) {});
+    return {{data.o.begin(), data.o.end()}, data.lse};
+}
+
+/// Against fp64, to what bf16 weights and outputs allow for standard-normal V.
+void check_against(const ReferenceResult& gold, const Output& output) {
+    double worst = 0, worst_lse = 0;
+    for (std::size_t i = 0; i < gold.o.size(); ++i) {
+        const double error =
+            std::fabs(static_cast<double>(static_cast<float>(output.o[i])) - gold.o[i]);
+        if (!(error <= worst)) worst = error;
+    }
+    for (std::size_t i = 0; i < gold.lse.size(); ++i) {
+        const auto value = static_cast<double>(output.lse[i]);
+        if (value == gold.lse[i]) continue;  // −∞
+        const double error = std::fabs(value - gold.lse[i]);
+        if (!(error <= worst_lse)) worst_lse = error;
+    }
+    CHECK(worst <= 0.03);
+    CHECK(worst_lse <= 2e-5);
+}
+
+TEST_CASE("hopper: the same bits in every order, and the right ones") {
+#ifdef FA_SANITIZED
+    constexpr std::uint64_t ORDERS = 2;
+#else
+    constexpr std::uint64_t ORDERS = 8;
+#endif
+    for (const AttentionProblem& p :
+         {AttentionProblem{.heads_q = 4,
+         .heads_kv = 2,
+         .len_q = 513,
+         .len_kv = 513,
+         .dtype = DType::bf16,
+         .causal = true},
+          AttentionProblem{.heads_q = 3,
+          .heads_kv = 3,
+          .len_q = 333,
+          .len_kv = 200,
+          .head_dim = 40,
+          .dtype = DType::bf16,
+          .causal = true},
+          AttentionProblem{.len_q = 70, .len_kv = 261, .dtype = DType::bf16, .scale = -0.125f}}) {
+        AttentionData<BFloat16> data(p, 7);
+        const ReferenceResult gold = reference_attention(p, data.tensors());
+        for_each_kernel([&]<class Kernel, class Config>(std::string_view name) {
+            CAPTURE(std::string(name));
+            CAPTURE(describe(p));
+            const Output plain = run<Kernel, Config>(p, data, {});
+            check_against(gold, plain);
+            CHECK(run<Kernel, Config>(p, data, {.reverse_order = true}) == plain);
+            CHECK(run<Kernel, Config>(p, data, {.copies_arrive_at_once = true}) == plain);
+            for (std::uint64_t order = 1; order <= ORDERS; ++order) {
+                CAPTURE(order);
+                CHECK(run<Kernel, Config>(p, data, {.shuffle = order}) == plain);
+            }
+        });
+    }
+}
+
+TEST_CASE("hopper: lengths around the sizes of tiles") {
+    for (const std::int64_t length : {1, 63, 64, 65, 127, 128, 129, 192, 193, 255, 256, 257}) {
+        const AttentionProblem p{
+            .len_q = length, .len_kv = length, .dtype = DType::bf16, .causal = length % 2 == 0};
+        AttentionData<BFloat16> data(p, static_cast<std::uint64_t>(length));
+        const ReferenceResult gold = reference_attention(p, data.tensors());
+        for_each_kernel([&]<class Kernel, class Config>(std::string_view name) {
+            CAPTURE(std::string(name));
+            CAPTURE(describe(p));
+            check_against(gold, run<Kernel, Config>(p, data, {.shuffle = 1}));
+        });
+    }
+}
+
+TEST_CASE("hopper: blocks fetch every tile once") {
+    const AttentionProblem p{.batch = 2,
+                             .heads_q = 5,
+                             .heads_kv = 5,
+                             .len_q = 300,
+                             .len_kv = 300,
+                             .dtype = DType::bf16,
+                             .causal = true};
+    AttentionData<BFloat16> data(p, 3);
+    alignas(64) std::byte workspace[sizeof(int)];
+    run_hopper_config_on_executor<OneSize<LongHopper64>, LongHopper64, BFloat16>(
+        p, data.tensors(), workspace, {}, [](const auto&) {});
+    int fetched = 0;
+    std::memcpy(&fetched, workspace, sizeof fetched);
+    // Each block is given one and fetches until there is none.
+    CHECK(fetched == 2 * 5 * 2);
+}
+
+TEST_CASE("hopper: a head and a batch that are broadcast") {
+    AttentionProblem p{
+        .batch = 2, .heads_q = 2, .heads_kv = 2, .len_q = 70, .len_kv = 70, .dtype = DType::bf16};
+    AttentionData<BFloat16> data(p, 5);
+    AttentionTensors tensors = data.tensors();
+    tensors.k.strides.head = tensors.v.strides.head = 0;
+    tensors.k.strides.batch = tensors.v.strides.batch = 0;
+    const ReferenceResult gold = reference_attention(p, tensors);
+    alignas(64) std::byte workspace[64];
+    attention(EXECUTOR_HOPPER, p, tensors, workspace);
+    check_against(gold, {{data.o.begin(), data.o.end()}, data.lse});
+}
+
+TEST_CASE("hopper: what TMA cannot read is refused before anything is launched") {
+    AttentionProblem p{
+        .batch = 2, .heads_q = 2, .heads_kv = 2, .len_q = 9, .len_kv = 9, .dtype = DType::bf16};
+    AttentionData<BFloat16> data(p, 1);
+    const auto said = [&](auto change) {
+        AttentionTensors tensors = data.tensors();
+        change(tensors);
+        return refusal([&] { attention(EXECUTOR_HOPPER, p, tensors, {}); });
+    };
+    CHECK(said([](AttentionTensors& t) { t.k.strides.token = 68; }) ==
+          "executor_hopper: K's token stride is 68 elements; TMA needs a multiple of 8 (16 bytes)");
+    CHECK(said([](AttentionTensors& t) { t.v.strides.head = 9 * 64 + 4; }) ==
+          "executor_hopper: V's head stride is 580 elements; TMA needs a multiple of 8 (16 bytes)");
+    CHECK(said([](AttentionTensors& t) { t.q.strides.batch += 1; }) ==
+          "executor_hopper: Q's batch stride is 1153 elements; TMA needs a multiple of 8 (16 "
+          "bytes)");
+    CHECK(said([](AttentionTensors& t) { t.v.strides.token = 0; }) ==
+          "executor_hopper: V's token stride is 0; TMA needs tokens apart");
+    CHECK(said([](AttentionTensors& t) {
+              t.q.data = static_cast<const BFloat16*>(t.q.data) + 1;
+          }).starts_with("executor_hopper: Q begins 2 bytes after a multiple of 16"));
+    CHECK(said([](AttentionTensors& t) { t.k.strides.batch = std::int64_t{1} << 39; }) ==
+          "executor_hopper: K's batch stride is 549755813888 elements; TMA needs less than "
+          "549755813888");
+    CHECK(said([](AttentionTensors&) {}).empty());
+    // A stride that is never walked may be anything.
+    p.batch = p.heads_q = p.heads_kv = 1;
+    CHECK(tma_why_unsupported(p, {.q = {data.q.data(), DType::bf16, p.q_shape(), {3, 5, 64}},
+                                  .k = {data.k.data(), DType::bf16, p.kv_shape(), {3, 5, 64}},
+                                  .v = {data.v.data(), DType::bf16, p.kv_shape(), {3, 5, 64}},
+                                  .o = {data.o.data(), DType::bf16, p.q_shape(), {3, 5, 64}},
+                                  .lse = {}})
+              .empty());
+}
+
+TEST_CASE("hopper: tensors as TMA wants them described") {
+    BFloat16 element;
+    const BoxSource dense = box_source(&element, {2, 3, 5, 64}, {960, 320, 64});
+    CHECK(dense.extents == std::array<std::int64_t, 4>{64, 5, 3, 2});
+    CHECK(dense.strides == std::array<std::int64_t, 3>{64, 320, 960});
+    const BoxSource broadcast = box_source(&element, {2, 3, 5, 60}, {320, 0, 64});
+    CHECK(broadcast.extents == std::array<std::int64_t, 4>{60, 5, 1, 2});
+    CHECK(broadcast.strides == std::array<std::int64_t, 3>{64, 64, 320});
+    const BoxSource one = box_source(&element, {1, 1, 1, 60}, {7, 7, 7});
+    CHECK(one.extents == std::array<std::int64_t, 4>{60, 1, 1, 1});
+    CHECK(one.strides == std::array<std::int64_t, 3>{64, 64, 64});
+    const BoxSource nothing = box_source(nullptr, {2, 3, 0, 60}, {0, 0, 60});
+    CHECK(nothing.data != nullptr);
+    CHECK(nothing.extents == std::array<std::int64_t, 4>{8, 1, 1, 1});
+}
+
+TEST_CASE("hopper: what fits a multiprocessor") {
+    constexpr std::size_t OF_MULTIPROCESSOR = 228 * 1024, RESERVED = 1024;
+    for_each_kernel([&]<class Kernel, class Config>(std::string_view name) {
+        CAPTURE(std::string(name));
+        CHECK(Config::SHARED_BYTES <= HOPPER_SHARED_LIMIT);
+        if constexpr (requires { Config::BLOCKS_PER_SM; })
+            CHECK(Config::BLOCKS_PER_SM * (Config::SHARED_BYTES + RESERVED) <= OF_MULTIPROCESSOR);
+        if constexpr (requires { Config::CONSUMER_REGISTERS; }) {
+            // What a launch gives to each thread (multiples of 8), and what they have afterwards.
+            const int given = 65536 / Config::THREADS / 8 * 8 * Config::THREADS;
+            CHECK(128 * (Config::PRODUCER_REGISTERS +
+                         Config::WARPGROUPS * Config::CONSUMER_REGISTERS) <=
+                  given);
+        }
+    });
+}
+
+TEST_CASE("hopper: sizes for a problem") {
+    AttentionProblem p{.batch = 4,
+                       .heads_q = 12,
+                       .heads_kv = 12,
+                       .head_dim = 64,
+                       .dtype = DType::bf16,
+                       .causal = true};
+    const auto chosen = [&]<class Config>(std::type_identity<Config>, std::int64_t length) {
+        p.len_q = p.len_kv = length;
+        bool same = false;
+        HopperKernel::with_config(p, 132,
+                                  [&]<class Chosen>() { same = std::is_same_v<Chosen, Config>; });
+        return same;
+    };
+    CHECK(chosen(std::type_identity<ShortHopper64>{}, 512));
+    CHECK(chosen(std::type_identity<ShortHopper64>{}, 1000));
+    CHECK(chosen(std::type_identity<LongHopper64>{}, 1024));
+    CHECK(chosen(std::type_identity<LongHopper64>{}, 2048));
+    CHECK(chosen(std::type_identity<LongestHopper64>{}, 16384));
+    p.dtype = DType::f16;  // whose weights have no room for a reference that stays
+    CHECK(chosen(std::type_identity<LongHopper64>{}, 16384));
+    p.causal = false;
+    CHECK(chosen(std::type_identity<ShortFullHopper64>{}, 1024));
+    p.batch = p.heads_q = p.heads_kv = 1;  // too few large tiles
+    CHECK(chosen(std::type_identity<ShortFullHopper64>{}, 4096));
+    p.batch = 4;
+    p.heads_q = p.heads_kv = 16;
+    p.head_dim = 80;
+    CHECK(chosen(std::type_identity<ShortHopper128>{}, 1024));
+    CHECK(chosen(std::type_identity<LongHopper128>{}, 4096));
+    p.head_dim = 129;
+    CHECK(EXECUTOR_HOPPER.why_unsupported(p) == "head_dim is 129, at most 128 is possible");
+    CHECK(hopper_capability_why_unsupported(90).empty());
+    CHECK(hopper_capability_why_unsupported(100) ==
+          "compute capability 9.0 (Hopper) is needed, whose warpgroup products no other has; the "
+          "GPU has 10.0");
+}
+
+TEST_CASE("hopper: the polynomial is 2^x") {
+    double worst = 0;
+    for (float x = -126.0f; x < 3.0f; x += 0.00137f) {
+        const double exact = std::exp2(static_cast<double>(x));
+        const double error = std::fabs(static_cast<double>(polynomial_exp2(x)) - exact) / exact;
+        if (!(error <= worst)) worst = error;
+    }
+    CHECK(worst < 9e-5);
+    CHECK(polynomial_exp2(0.0f) == 1.0f);
+    CHECK(polynomial_exp2(-7.0f) == 0x1p-7f);
+    CHECK(polynomial_exp2(-1e30f) == 0.0f);
+    CHECK(polynomial_exp2(minus_infinity()) == 0.0f);  // a masked key has no weight
+}
+
+}  // namespace
+}  // namespace fa
