@@ -16,6 +16,7 @@ REGISTER_TILED = ("chapters/04_cuda_tiled/executor_attention.cpp", "executor_reg
 FAST_EXP2 = ("chapters/05_exp2/fast_exp2_attention.cpp", "cpu_fast_exp2")
 EXP2 = ("chapters/05_exp2/exp2_attention.cpp", "executor_exp2")
 TENSOR_CORES = ("chapters/08_tensor_cores/executor_tensor_cores.cpp", "executor_tensor_cores")
+HOPPER = ("chapters/09_hopper/executor_hopper.cpp", "executor_hopper")
 
 DOOR = "common/attention.h"
 TENSOR = "common/tensor.h"
@@ -30,6 +31,10 @@ REGISTER_TILED_KERNEL = "chapters/04_cuda_tiled/register_tiled_kernel.h"
 FOLDED_SCALE = "chapters/05_exp2/folded_scale.h"
 EXP2_KERNEL = "chapters/05_exp2/exp2_kernel.h"
 TENSOR_CORE_KERNEL = "chapters/08_tensor_cores/tensor_core_kernel.h"
+HOPPER_ARGUMENTS = "chapters/09_hopper/arguments.h"
+HOPPER_KERNEL = "chapters/09_hopper/hopper_kernel.h"
+SHORT_HOPPER_KERNEL = "chapters/09_hopper/short_kernel.h"
+TILE_WORK = "chapters/09_hopper/tile_work.h"
 
 
 @dataclass(frozen=True)
@@ -600,6 +605,79 @@ MUTATIONS = [
         "if (v - v != 0.0f) chunk[e] = T{};",
         "if (v - v != 0.0f) continue;",
         "chapters/08_tensor_cores/masked_values.h",
+    ),
+    # Hopper (chapter 9)
+    mutation(
+        "hopper_diagonal_without_mask",
+        HOPPER,
+        "the first block of keys with a mask is taken for one without",
+        "first_masked = (max(a.visible_keys(min(first, a.len_q - 1)), 1) - 1) / BLOCK_N;",
+        "first_masked = (a.visible_keys(min(first, a.len_q - 1)) + BLOCK_N - 1) / BLOCK_N;",
+        HOPPER_ARGUMENTS,
+    ),
+    mutation(
+        "hopper_stage_handed_back_early",
+        HOPPER,
+        "a stage is handed back while the sum still reads its values",
+        "                wait_weighted_sum();\n                ring.release();\n            }\n            trace",
+        "                ring.release();\n                wait_weighted_sum();\n            }\n            trace",
+        TILE_WORK,
+    ),
+    mutation(
+        "hopper_phase_of_the_next_round",
+        HOPPER,
+        "the warp that loads waits for the wrong parity of an empty stage",
+        "wait_phase(memory.empty + 8 * stage, here.parity ^ 1);",
+        "wait_phase(memory.empty + 8 * stage, here.parity);",
+        HOPPER_KERNEL,
+    ),
+    mutation(
+        "hopper_values_with_their_keys",
+        HOPPER,
+        "a stage holds keys and values of the same block, though the sum lags a block behind",
+        "load_values<HEAD_DIM, BLOCK_N>(a, at, K_smem + Config::KV_BYTES, barrier, n + 1);\n    }\n    __device__",
+        "load_values<HEAD_DIM, BLOCK_N>(a, at, K_smem + Config::KV_BYTES, barrier, n);\n    }\n    __device__",
+        SHORT_HOPPER_KERNEL,
+    ),
+    mutation(
+        "hopper_store_unpublished",
+        HOPPER,
+        "O is stored by TMA without a fence after it was written to shared memory",
+        "    publish_for_copies();\n    named_barrier_wait(1 + w, 128);",
+        "    named_barrier_wait(1 + w, 128);",
+        SHORT_HOPPER_KERNEL,
+    ),
+    mutation(
+        "hopper_corrected_twice",
+        HOPPER,
+        "a correction of O is applied again to the next block",
+        "        moved = false;\n    }\n    // [correct]",
+        "    }\n    // [correct]",
+        "chapters/09_hopper/row_reference.h",
+    ),
+    mutation(
+        "hopper_masked_nan_kept",
+        HOPPER,
+        "a row that a masked NaN has spoilt is not computed again",
+        "if (query < a.len_q && !right && a.visible_keys(query) > 0) bad |= 1u << h;",
+        "if (query < a.len_q && sum[h] == 0.0f && a.visible_keys(query) > 0) bad |= 1u << h;",
+        "chapters/09_hopper/finish_rows.h",
+    ),
+    mutation(
+        "hopper_box_of_the_wrong_size",
+        HOPPER,
+        "the second 64 channels of V are looked for where a shorter box would end",
+        "first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(Config::BLOCK_N))),",
+        "first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(64))),",
+        HOPPER_KERNEL,
+    ),
+    mutation(
+        "hopper_sign_forgotten",
+        HOPPER,
+        "a scale below 0 is taken for its magnitude",
+        "    if (sign == 1.0f) return;\n    const int thread",
+        "    if (sign != 0.0f) return;\n    const int thread",
+        "chapters/09_hopper/load_tile.h",
     ),
     # Memory
     mutation(
