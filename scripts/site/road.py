@@ -20,7 +20,8 @@ from pages import ROOT  # noqa: E402
 
 PICTURE = ROOT / "docs/img/road.svg"
 CHAPTER_OF = [(r"cpu_naive", 1), (r"cpu_blocked|cpu_fast$", 3), (r"(cuda|executor)_(naive|tiled|register_tiled)$|cuda_naive", 4),
-              (r"exp2", 5)]
+              (r"exp2", 5), (r"cuda_(mma|ldmatrix|swizzle|registers|cp_async|masks|lazy|tensor_cores)$", 8),
+              (r"cuda_(wgmma|producer|overlap|ping_pong|warpgroups|diagonal|persistent|hopper_lazy|hopper)$", 9)]
 LEFT_OUT = r"_scores$"  # they round on purpose, and are a lesson of chapter 7, not a step of the road
 TYPES = {"fp32": "fp32", "bf16": "bf16"}
 WIDTH, LEFT, BARS, END = 480, 18, 202, 420  # the road's line, where bars begin, and where the longest ends

@@ -249,4 +249,48 @@ FAULTS = {
         ("any number of columns", "std::min(chunks & -chunks, 8)", "(chunks % 8 == 0 ? 8 : chunks % 4 == 0 ? 4 : 1)"),
         ("the copy of a tile", "chunk ^ turn", "(chunks == 16 ? chunk / 2 + chunk % 2 * 8 : chunk) ^ turn"),
     ],
+    "09_own_blocks": [
+        ("equal lengths, square", "tile.first_q + w * tile.rows", "tile.first_q + (tile.warpgroups - 1 - w) * tile.rows"),
+        ("equal lengths, square", ".skipped = blocks - own", ".skipped = 0"),
+        ("no block that a query sees",
+         "query + 1 + tile.len_kv - tile.len_q",
+         "std::min(query + 1, query + 1 + tile.len_kv - tile.len_q)"),
+        ("a warpgroup goes through", "blocks == 0 ? 0 : blocks + 1", "blocks + 1"),
+        ("no block that a query sees",
+         "(visible(last) + tile.block_n - 1) / tile.block_n",
+         "visible(last) / tile.block_n"),
+        ("no block is multiplied in vain", "first < tile.len_q ?", "tile.len_q > 0 ?"),
+        ("no block without a mask",
+         "visible(first)",
+         "visible(std::min(first + tile.rows, tile.len_q) - 1)"),
+        ("every query that sees",
+         "(std::max(visible(first), 1) - 1) / tile.block_n",
+         "visible(first) / tile.block_n"),
+        ("no block is masked in vain", "own == 0 ? 0 :", "own == 0 || !tile.causal ? 0 :"),
+    ],
+    "09_ring": [
+        ("block i lies",
+         "{.stage = i % stages, .parity = static_cast<unsigned>(i / stages) & 1u}",
+         "{.stage = i / stages, .parity = static_cast<unsigned>(i / stages) & 1u}"),
+        ("a consumer reads", "static_cast<unsigned>(i / stages) & 1u};", "static_cast<unsigned>(i) & 1u};"),
+        ("a consumer reads",
+         "static_cast<unsigned>(i / stages) & 1u};",
+         "(static_cast<unsigned>(i / stages) & 1u) ^ 1u};"),
+        ("the producer fills", "& 1u) ^ 1u}", "& 1u)}"),
+        ("the producer overwrites", "(static_cast<unsigned>(i / stages) & 1u) ^ 1u", "1u"),
+        ("the producer overwrites", "(static_cast<unsigned>(i / stages) & 1u) ^ 1u", "i < stages ? 1u : 0u"),
+        ("each phase of `empty`", "return 4 * warpgroups;", "return warpgroups;"),
+        ("each phase of `empty`", "return thread % 32 == 0;", "return thread == 0;"),
+        ("each phase of `empty`",
+         "return 4 * warpgroups;\n"
+         "}\n"
+         "\n"
+         "/// Whether a thread of a consumer arrives at `empty`: one lane of its warp does.\n"
+         "inline bool hands_back(int thread) {\n"
+         "    return thread % 32 == 0;",
+         "return warpgroups;\n"
+         "}\n"
+         "inline bool hands_back(int thread) {\n"
+         "    return thread == 0;"),
+    ],
 }
