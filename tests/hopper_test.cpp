@@ -152,6 +152,54 @@ TEST_CASE("hopper: lengths around the sizes of tiles") {
     }
 }
 
+TEST_CASE("hopper: equal scores of 2^32, times c off by 2^5 when rounded: all weigh the same") {
+    const AttentionProblem p{.len_q = 3, .len_kv = 70, .dtype = DType::f16};
+    AttentionData<Float16> data(p, 11);
+    std::fill(data.q.begin(), data.q.end(), Float16(8192.0f));
+    std::fill(data.k.begin(), data.k.end(), Float16(7984.0f));
+    const ReferenceResult gold = reference_attention(p, data.tensors());
+    for_each_kernel([&]<class Kernel, class Config>(std::string_view name) {
+        CAPTURE(std::string(name));
+        std::fill(data.o.begin(), data.o.end(), Float16(NOT_A_NUMBER));
+        alignas(64) std::byte workspace[sizeof(int)];
+        run_hopper_config_on_executor<Kernel, Config, Float16>(p, data.tensors(), workspace, {},
+                                                               [](const auto&) {});
+        double worst = 0;
+        for (std::size_t i = 0; i < gold.o.size(); ++i) {
+            const auto value = static_cast<double>(static_cast<float>(data.o.data()[i]));
+            const double error = std::fabs(value - gold.o[i]);
+            if (!(error <= worst)) worst = error;
+        }
+        CHECK(worst <= 0.001);
+        CHECK(static_cast<double>(data.lse[0]) == doctest::Approx(gold.lse[0]).epsilon(1e-6));
+    });
+}
+
+TEST_CASE("hopper: a rare maximum that moves where its last place is 4") {
+    // 400 keys, read from the last: low ones, and two with the same large score, far apart. However
+    // the reference moves, the two must have the same weight, and nobody else any.
+    const AttentionProblem p{
+        .len_q = 1, .len_kv = 400, .dtype = DType::bf16, .scale = 1.0f / LOG2_E};
+    for (const float high : {0x1p20f, 0x1p22f, 0x1p25f, 0x1p25f + 0x1p18f}) {
+        AttentionData<BFloat16> data(p, 2);
+        std::fill(data.q.begin(), data.q.end(), BFloat16(0.0f));
+        std::fill(data.k.begin(), data.k.end(), BFloat16(0.0f));
+        for (std::int64_t key = 0; key < p.len_kv; ++key) {
+            const bool top = key == 20 || key == 100;
+            // Two channels: what bf16 holds of the score, and the rest.
+            data.k(0, 0, key, 0) = BFloat16(high);
+            data.k(0, 0, key, 1) = BFloat16(top ? 24.0f : 0.0f);
+            for (std::int64_t c = 0; c < 64; ++c)
+                data.v(0, 0, key, c) = BFloat16(key == 20 ? 1.0f : key == 100 ? 3.0f : 100.0f);
+        }
+        data.q(0, 0, 0, 0) = data.q(0, 0, 0, 1) = BFloat16(1.0f);
+        const ReferenceResult gold = reference_attention(p, data.tensors());
+        const Output output = run<OneSize<LongestHopper64>, LongestHopper64>(p, data, {});
+        CHECK(static_cast<double>(static_cast<float>(output.o[0])) ==
+              doctest::Approx(gold.o[0]).epsilon(0.02));
+    }
+}
+
 TEST_CASE("hopper: blocks fetch every tile once") {
     const AttentionProblem p{.batch = 2,
                              .heads_q = 5,

@@ -112,6 +112,27 @@ TEST_CASE("tensor cores: NaN in V stays with the rows that see it, in every kern
     });
 }
 
+TEST_CASE(
+    "tensor cores: equal scores of 2^32, times c off by 2^5 when rounded: all weigh the same") {
+    const AttentionProblem p{.len_q = 3, .len_kv = 70, .dtype = DType::f16};
+    AttentionData<Float16> data(p, 11);
+    std::fill(data.q.begin(), data.q.end(), Float16(8192.0f));
+    std::fill(data.k.begin(), data.k.end(), Float16(7984.0f));
+    const ReferenceResult gold = reference_attention(p, data.tensors());
+    for_each_kernel([&]<class Kernel, class Config>(std::string_view name) {
+        CAPTURE(std::string(name));
+        poison(data);
+        run_config_on_executor<Kernel, Config, Float16>(p, data.tensors(), {});
+        double worst = 0;
+        for (std::size_t i = 0; i < gold.o.size(); ++i) {
+            const auto value = static_cast<double>(static_cast<float>(data.o.data()[i]));
+            const double error = std::fabs(value - gold.o[i]);
+            if (!(error <= worst)) worst = error;
+        }
+        CHECK(worst <= 0.001);
+    });
+}
+
 TEST_CASE("tensor cores: scores of any finite size, rising and falling") {
     // q = k = 2^e in one channel: scores up to 2^126, and c·m far beyond 2^31.
     const AttentionProblem p{

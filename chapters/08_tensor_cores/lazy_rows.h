@@ -23,7 +23,7 @@ struct LazyRows {
     float m[ROW_TILES][2];       ///< reference: a score, or LOWEST before the first
     float l[ROW_TILES][2] = {};  ///< sum of weights over the lane's own columns
     int limit[ROW_TILES][2];     ///< bits of the score from which on it moves, or ALWAYS
-    bool huge = true;            ///< some |c·m| of the warp passes 2^31 (FoldedScale)
+    bool huge = true;            ///< some |c·m| of the warp passes FAR_SHIFT
 
     __device__ __forceinline__ explicit LazyRows(FoldedScale folded) : scale(folded) {
 #pragma unroll
@@ -129,7 +129,7 @@ struct LazyRows {
 
   private:
     __device__ __forceinline__ bool is_huge(float reference) const {
-        return !(fabsf(reference * scale.scale_log2) < 0x1p31f);
+        return !(fabsf(reference * scale.scale_log2) < FAR_SHIFT);
     }
 };
 

@@ -52,6 +52,11 @@ __device__ __forceinline__ float own_maximum(const float (&S)[KEY_TILES][4], int
     return x;
 }
 
+/// Up to here c·m may be rounded before it is subtracted. It errs by half a unit in its last place,
+/// and all weights of the row with it, which cancels as long as 16 bits can hold such weights: up
+/// to 2^±4 below, and of fp16 no more than 2^-24.
+inline constexpr float FAR_SHIFT = 0x1p27f;
+
 // [softmax]
 /// S becomes P; m, l and O follow. l is the sum over the lane's own columns; the four lanes' sums
 /// meet after the last tile.
@@ -65,7 +70,14 @@ __device__ __forceinline__ void softmax(float (&S)[KEY_TILES][4], FoldedScale sc
         const float base = m_new == minus_infinity() ? 0.0f : m_new;
         const float row_scale = scale.for_maximum(base);
         const float correction = fast_exp2((m[h] - base) * row_scale);
-        const float shift = base * row_scale;
+        float shift = base * row_scale;
+        if (!(fabsf(shift) < FAR_SHIFT)) {  // m leaves the scores at once
+            shift = 0.0f;
+#pragma unroll
+            for (int j = 0; j < KEY_TILES; ++j)
+#pragma unroll
+                for (int e = 2 * h; e < 2 * h + 2; ++e) S[j][e] -= base;
+        }
         float sum = 0.0f;
 #pragma unroll
         for (int j = 0; j < KEY_TILES; ++j)

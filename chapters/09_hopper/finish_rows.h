@@ -10,6 +10,15 @@
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
+/// What a reference times c may be. To round it errs by half a unit in its last place, and all
+/// weights of the row with it: from 2^31 on by more than an exponent of fp32 or bf16 holds, from
+/// 2^27 on by more than one of fp16 does. And what a rare maximum moves by must not be lost in its
+/// last place.
+template <class T, Rescale RESCALE>
+inline constexpr float LARGEST_SHIFT = RESCALE == Rescale::rare     ? 0x1p23f
+                                       : std::is_same_v<T, Float16> ? 0x1p27f
+                                                                    : 0x1p31f;
+
 // [finish]
 /// Divides the lane's two rows by their sums and stores their LSE. A row that sees no key becomes
 /// 0.
@@ -43,7 +52,7 @@ __device__ __forceinline__ unsigned finish_rows(const Arguments<T>& a, const Pos
     for (int h = 0; h < 2; ++h) {
         const int query = at.first_q + row + 8 * h;
         const bool right = nothing[h] == 0.0f && sum[h] > 0.0f &&
-                           fabsf(reference.shift[h]) < RowReference<RESCALE>::HUGE_EXPONENT;
+                           fabsf(reference.shift[h]) < LARGEST_SHIFT<T, RESCALE>;
         if (query < a.len_q && !right && a.visible_keys(query) > 0) bad |= 1u << h;
         if (a.lse && lane.pair == 0 && query < a.len_q)
             a.lse[at.batch * a.lse_stride_batch + at.head_q * a.lse_stride_head + query] =
@@ -75,8 +84,7 @@ __device__ __forceinline__ void finish_and_store(const Arguments<T>& a, const Po
 /// Finishes a warp's rows and puts them where TMA expects them: boxes of 64 rows, one for 64
 /// channels, that begin at `tile`; 16 rows and 16 channels an instruction.
 /// @param first_row of the warp's 16, counted from the block's first; the tile's first is a
-/// multiple
-///                  of 64
+///                  multiple of 64
 template <class T, class Position, Rescale RESCALE, int COLUMN_TILES>
 __device__ __forceinline__ void finish_and_stage(const Arguments<T>& a, const Position& at,
                                                  const Lane& lane, int first_row,

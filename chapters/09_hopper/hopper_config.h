@@ -36,7 +36,7 @@ struct HopperSwitches {
 
 // [config]
 /// Sizes of the kernel.
-/// @tparam WARPGROUPS that compute, 64 queries each; registers are for 1 to 4 of them
+/// @tparam WARPGROUPS that compute, 64 queries each; 2 to 4 of them
 /// @tparam STAGES     blocks of K and V in shared memory
 template <int HEAD_DIM_, int WARPGROUPS_, int BLOCK_N_, int STAGES_, int Q_SLOTS_,
           HopperSwitches SWITCHES_ = HopperSwitches{}>
@@ -61,7 +61,9 @@ struct HopperConfig {
     static constexpr std::uint32_t TILE_NUMBERS = BARRIERS + 2 * (Q_SLOTS + STAGES) * 8;
     static constexpr std::size_t SHARED_BYTES = TILE_NUMBERS + Q_SLOTS * 4;
     static_assert(HEAD_DIM == 64 || HEAD_DIM == 128);
-    static_assert(BLOCK_N % 16 == 0 && WARPGROUPS <= 4 && STAGES >= 2);
+    static_assert(BLOCK_N % 16 == 0 && WARPGROUPS >= 2 && WARPGROUPS <= 4 && STAGES >= 2);
+    // The polynomial ends at 2^128, and would not tell.
+    static_assert(SWITCHES.polynomial_eighths == 0 || RESCALE != Rescale::rare);
 };
 // [config]
 

@@ -13,7 +13,7 @@ inline namespace FA_KERNEL_NAMESPACE {
 // [table]
 /// Long problems, up to 64 channels.
 using LongHopper64 = HopperConfig<64, 4, 64, 6, 2>;
-/// Very long ones, where every instruction costs clock: no maximum after the first blocks. Its
+/// Very long ones: no maximum after the first blocks. Its
 /// weights need the range of bf16.
 using LongestHopper64 = HopperConfig<64, 4, 64, 6, 2, HopperSwitches{.rescale = Rescale::rare}>;
 /// Short problems: four blocks of one warpgroup on a multiprocessor.

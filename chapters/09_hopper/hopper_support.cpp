@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "chapters/04_cuda_tiled/fused_support.h"
 #include "chapters/08_tensor_cores/tensor_core_support.h"
 
@@ -55,7 +57,11 @@ std::string hopper_why_unsupported(const AttentionProblem& p, std::int64_t most_
     if (p.head_dim > most_head_dim)
         return fmt::format("head_dim is {}, at most {} is possible", p.head_dim, most_head_dim);
     if (std::string reason = fused_sizes_why_unsupported(p); !reason.empty()) return reason;
-    return fused_launch_why_unsupported(p, blocks_of(p, block_m), 0, HOPPER_SHARED_LIMIT);
+    // The counter goes on by one for each block that finds no tile any more.
+    constexpr std::int64_t TILE_LIMIT = std::numeric_limits<int>::max() - (1 << 16);
+    if (blocks_of(p, block_m) > TILE_LIMIT)
+        return fmt::format("{} tiles, at most {} are possible", blocks_of(p, block_m), TILE_LIMIT);
+    return {};
 }
 
 std::string tma_why_unsupported(const AttentionProblem& p, const AttentionTensors& t) {

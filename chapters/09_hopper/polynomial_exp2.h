@@ -10,9 +10,10 @@ inline namespace FA_KERNEL_NAMESPACE {
 // [polynomial]
 /// 2^x for x ≤ 0 or not much above, by multiply-adds: the whole part of x goes into the exponent,
 /// a polynomial of degree 3 takes care of the rest, 0 ≤ f < 1. Off by 9e-5 at most, relatively,
-/// which is a twentieth of a step of bf16. From −127 on downwards it is 0.
+/// which is a fortieth of a step of bf16. From −127 on downwards it is 0, and of NaN, too: it is
+/// here to be measured, not to be used.
 __device__ __forceinline__ float polynomial_exp2(float x) {
-    constexpr float INTEGERS = 12582912.0f;  // 1.5 · 2^23: the last digit of a sum with it is a 1
+    constexpr float INTEGERS = 12582912.0f;  // 1.5 · 2^23: a sum with it is a whole number
     const float clamped = fmaxf(x, -127.0f);
     const float whole = add_downwards(clamped, INTEGERS);
     const float f = clamped - (whole - INTEGERS);

@@ -19,20 +19,20 @@ enum class Rescale {
 
 /// The state of a lane's two rows.
 ///
-/// Scores that leave no room for a difference once they are multiplied by c (2^31 and beyond) are
-/// not treated here: such rows are recognised in the end and computed again (recompute_rows.h).
+/// Scores so large that to round c·m alone may exceed what an exponent holds are not treated here:
+/// such rows are recognised in the end and computed again (recompute_rows.h).
 template <Rescale RESCALE>
 struct RowReference {
     /// 2^8 is harmless in 16 bits, and in the sum.
     static constexpr float LAZY_EXPONENT = RESCALE == Rescale::always ? 0.0f : 8.0f;
     static constexpr int ALWAYS = -0x7fffffff - 1;
-    /// Base-2 exponents beyond this have no digits behind the point.
-    static constexpr float HUGE_EXPONENT = 0x1p31f;
+    /// As good as −∞ for a base-2 exponent, and finite: below it no score counts (finish_rows.h).
+    static constexpr float LOWEST_SHIFT = -0x1p31f;
 
     FoldedScale scale;
-    float shift[2] = {-HUGE_EXPONENT, -HUGE_EXPONENT};  ///< the reference times c
-    float l[2] = {};                                    ///< sum over the lane's own columns
-    float correction[2] = {1.0f, 1.0f};                 ///< what O must be multiplied by, if moved
+    float shift[2] = {LOWEST_SHIFT, LOWEST_SHIFT};  ///< the reference times c
+    float l[2] = {};                                ///< sum over the lane's own columns
+    float correction[2] = {1.0f, 1.0f};             ///< what O must be multiplied by, if moved
     int limit[2] = {ALWAYS, ALWAYS};  ///< bits of the score from which on to look closely
     bool moved = false;
 
@@ -106,9 +106,9 @@ struct RowReference {
     // [correct]
 
     // [watch]
-    /// In place of follow(), after the weights: brings a sum that has grown beyond 2^20 back to
-    /// about 1. The weights at hand are relative to the old reference still, and so is O until they
-    /// have been added: correct() is for the next block.
+    /// In place of follow(), after the weights: where a lane's part of a sum has grown beyond 2^20,
+    /// brings it back to about 1. The weights at hand are relative to the old reference still, and
+    /// so is O until they have been added: correct() is for the next block.
     __device__ __forceinline__ void watch() {
         constexpr float ENOUGH = 0x1p20f;
         if (!warp_any(fmaxf(l[0], l[1]) > ENOUGH)) return;
@@ -117,9 +117,11 @@ struct RowReference {
             const float most = row_of_four_maximum(l[h]);
             // Infinity is past helping; the row will be computed again.
             const int exponent = most > ENOUGH ? min((float_bits(most) >> 23) - 127, 126) : 0;
-            correction[h] = float_from_bits((127 - exponent) << 23);
+            // What the reference really moves by, which is less where it is large.
+            const float next = shift[h] + static_cast<float>(exponent);
+            correction[h] = fast_exp2(shift[h] - next);
             l[h] *= correction[h];
-            shift[h] += static_cast<float>(exponent);
+            shift[h] = next;
         }
         moved = true;
     }

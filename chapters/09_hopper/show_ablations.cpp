@@ -54,7 +54,7 @@ void show_measured(Program& program, const HopperOptions& options) {
     AttentionProblem p = options.shape;
     p.dtype = DType::bf16;
     p.head_dim = 64;
-    std::vector<std::string> headers{"variant", "registers", "spilled"};
+    std::vector<std::string> headers{"variant", "registers", "local"};
     for (std::int64_t length : options.lengths) headers.push_back(fmt::format("T = {}", length));
     headers.push_back("MHz");
     TextTable table(headers);
@@ -64,9 +64,8 @@ void show_measured(Program& program, const HopperOptions& options) {
         const KernelResources r = variant.resources(p);
         std::vector<std::string> cells{std::string(variant.name), fmt::format("{}", r.registers),
                                        fmt::format("{} B", r.local_bytes)};
-        nlohmann::ordered_json row{{"variant", variant.name},
-                                   {"registers", r.registers},
-                                   {"spilled_bytes", r.local_bytes}};
+        nlohmann::ordered_json row{
+            {"variant", variant.name}, {"registers", r.registers}, {"local_bytes", r.local_bytes}};
         double clock = 0, largest = 0;
         for (std::size_t n = 0; n < options.lengths.size(); ++n) {
             p.len_q = p.len_kv = options.lengths[n];

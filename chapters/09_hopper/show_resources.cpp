@@ -68,7 +68,7 @@ void add(Program& program, TextTable& table, const Kernel& k, bool by_driver) {
          {"registers", by_driver ? nlohmann::ordered_json(r.registers) : nullptr},
          {"producer_registers", k.producer_registers},
          {"consumer_registers", k.consumer_registers},
-         {"spilled_bytes", by_driver ? nlohmann::ordered_json(r.local_bytes) : nullptr},
+         {"local_bytes", by_driver ? nlohmann::ordered_json(r.local_bytes) : nullptr},
          {"blocks_per_multiprocessor", resident}});
     const auto with_reserve =
         static_cast<double>(r.shared_bytes + Multiprocessor::SHARED_BYTES_RESERVED);
@@ -81,8 +81,10 @@ void add(Program& program, TextTable& table, const Kernel& k, bool by_driver) {
             128.0 * k.producer_registers + (r.threads - 128.0) * k.consumer_registers,
             static_cast<double>(r.threads) * launch_registers(r.threads));
     if (by_driver)
-        program.checks.equal(k.name + ": bytes of spilled registers",
-                             static_cast<double>(r.local_bytes), 0);
+        // A row that is computed again hands its sums over in memory (recompute_rows.h); the build
+        // refuses registers that are kept there.
+        program.checks.at_most(k.name + ": bytes of local memory of a thread",
+                               static_cast<double>(r.local_bytes), 64);
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ void show_resources(Program& program, const HopperOptions& options) {
     AttentionProblem p = options.shape;
     p.dtype = DType::bf16;
     TextTable table({"kernel", "d", "tile", "threads", "stages", "shared memory", "registers",
-                     "moved", "spilled", "blocks per SM"});
+                     "moved", "local", "blocks per SM"});
     p.head_dim = 64;
     p.len_q = p.len_kv = 4096;
     for_each_hopper_step([&]<class Step>(int, std::string_view name) {
@@ -130,8 +132,8 @@ void show_resources(Program& program, const HopperOptions& options) {
         "setmaxnreg has\nmoved them.\n");
     if (!gpu)
         fmt::print(
-            "How many registers a launch takes its compiler for the GPU knows. Blocks per SM: as "
-            "the kernel's\nlaunch bounds promise.\n");
+            "Only the compiler for the GPU knows how many registers a launch takes. Blocks per SM: "
+            "as the kernel's\nlaunch bounds promise.\n");
 }
 
 }  // namespace fa

@@ -31,9 +31,10 @@ bool complete(const TracedSchedule& schedule) {
 }  // namespace
 
 void show_timeline(Program& program, const HopperOptions& options) {
-    print_heading("What the warpgroups do when, measured");
-    AttentionProblem p = counted_problem(options, 2);
     const bool gpu = hopper_is_here(program);
+    print_heading(gpu ? "What the warpgroups do when, measured"
+                      : "What the warpgroups do when, in turns of the executor");
+    AttentionProblem p = counted_problem(options, 2);
     std::vector<TracedSchedule> traced;
 #ifdef FA_HOPPER_ENABLED
     if (gpu) {

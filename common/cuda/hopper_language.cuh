@@ -34,7 +34,7 @@ __device__ __forceinline__ void arrive_expecting(SharedAddress b, std::uint32_t 
                  : "memory");
 }
 /// Not one way out of the loop but the right one: with a trap in it (a limit on the rounds, to find
-/// hangs) ptxas gives up on overlapping products and vectors (its warning C7512).
+/// hangs) ptxas gives up on overlapping products and vectors (its remark C7512).
 __device__ __forceinline__ void wait_phase(SharedAddress b, unsigned parity) {
     std::uint32_t over = 0;
     do {
