@@ -1,7 +1,5 @@
 #include "chapters/09_hopper/executor_hopper.h"
 
-#include <array>
-
 #include "chapters/09_hopper/executor_entries.h"
 #include "chapters/09_hopper/hopper_host.h"
 
@@ -9,16 +7,5 @@ namespace fa {
 
 constinit const Implementation EXECUTOR_HOPPER = hopper_executor_entry<HopperKernel>(
     "executor_hopper", "the Hopper kernels on the CPU executor");
-
-std::span<const Implementation> hopper_sizes_on_executor() {
-    constexpr std::string_view SUMMARY = "a size of chapter 9's last kernels";
-    static constexpr std::array SIZES{
-        hopper_executor_entry<OneSize<LongHopper64>>("executor_long_hopper_64", SUMMARY),
-        hopper_executor_entry<OneSize<LongestHopper64>>("executor_longest_hopper_64", SUMMARY),
-        hopper_executor_entry<OneSize<ShortFullHopper64>>("executor_short_full_hopper_64", SUMMARY),
-        hopper_executor_entry<OneSize<LongHopper128>>("executor_long_hopper_128", SUMMARY),
-    };
-    return SIZES;
-}
 
 }  // namespace fa
