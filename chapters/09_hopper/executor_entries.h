@@ -3,7 +3,7 @@
 /// The kernels of this chapter on the CPU executor. Included only by files that the C++ compiler,
 /// not nvcc, compiles.
 
-#include <cstring>
+#include <algorithm>
 
 #include "chapters/09_hopper/hopper_entries.h"
 #include "common/executor/executor.h"
@@ -26,7 +26,7 @@ executor::Counters run_hopper_config_on_executor(const AttentionProblem& p,
                                                  std::span<std::byte> workspace,
                                                  const executor::Options& options,
                                                  Prepare&& prepare) {
-    std::memset(workspace.data(), 0, workspace.size());
+    std::fill(workspace.begin(), workspace.end(), std::byte{});
     auto arguments = hopper_arguments<Config, T>(
         p, t, workspace, PretendedHopper::L2_BYTES,
         []<class U>(U* data, std::int64_t count) { return GlobalPointer<U>(data, count); },
