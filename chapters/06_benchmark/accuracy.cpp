@@ -7,6 +7,7 @@
 #include "chapters/01_memory_accounting/naive_attention.h"
 #include "chapters/06_benchmark/errors.h"
 #include "common/attention_data.h"
+#include "common/larger.h"
 #include "common/progress.h"
 #include "common/reference_attention.h"
 #include "common/run_from_host.h"
@@ -85,7 +86,7 @@ void show_accuracy(Program& program, const AttentionProblem& base,
             if (const auto& errors = column.errors[i]) {
                 cells.push_back(fmt::format("{:.1e} ({:.1e})", errors->largest, errors->rms));
                 const double share = errors->relative / column.bound;
-                if (!(share <= worst)) worst = share;
+                worst = larger_or_nan(worst, share);
                 row["status"] = "ok";
                 row["max_error"] = errors->largest;
                 row["rms_error"] = errors->rms;

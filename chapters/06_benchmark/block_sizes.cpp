@@ -9,6 +9,7 @@
 #include "chapters/03_blocked_attention/blocked_attention.h"
 #include "chapters/06_benchmark/crossover.h"
 #include "chapters/06_benchmark/shapes.h"
+#include "common/larger.h"
 #include "common/progress.h"
 #include "common/text_table.h"
 
@@ -91,7 +92,7 @@ void show_family(Program& program, const Family& family, const AttentionProblem&
         if (!candidate.implementation.why_unsupported(problem).empty()) continue;
         auto timed = prepare(candidate.implementation, problem, CacheState::warm, options);
         const SpotCheck check = timed->check();
-        if (!(check.share <= worst)) worst = check.share;
+        worst = larger_or_nan(worst, check.share);
         measured.push_back({&candidate, std::move(timed), {}});
     }
     if (measured.empty()) {

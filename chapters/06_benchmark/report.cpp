@@ -7,6 +7,7 @@
 #include <set>
 
 #include "chapters/06_benchmark/prediction.h"
+#include "common/larger.h"
 #include "common/text_table.h"
 
 namespace fa {
@@ -107,8 +108,7 @@ void add_checks(Checks& checks, const std::vector<Row>& rows) {
         if (row.status != RowStatus::ok) continue;
         fewest = std::min(fewest, row.seconds.size());
         most = std::max(most, row.seconds.size());
-        if (!row.implementation->rounds_scores && !(row.check.share <= worst))
-            worst = row.check.share;
+        if (!row.implementation->rounds_scores) worst = larger_or_nan(worst, row.check.share);
     }
     checks.at_most("what was timed is right: largest error over the 2x rule's bound", worst, 1);
     if (most > 0)
