@@ -4,6 +4,7 @@ import tempfile
 import unittest
 
 from selenium import webdriver
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -61,7 +62,9 @@ class Browser(unittest.TestCase):
         return self.one(selector).text
 
     def wait(self, condition, what):
-        WebDriverWait(self.driver, 20).until(lambda _: condition(), what)
+        # A page may change between two looks at it: then look again.
+        passing = [NoSuchElementException, StaleElementReferenceException]
+        WebDriverWait(self.driver, 60, ignored_exceptions=passing).until(lambda _: condition(), what)
 
     def shot(self, name):
         if self.shots:
