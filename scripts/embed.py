@@ -15,6 +15,8 @@ A page holds markers, each alone on its line. What stands between a pair is writ
     <!-- plot: docs/results/h200/benchmark.json#time causal cold docs/img/06-time.svg -->      <!-- /plot -->
         a picture of results (scripts/plot.py): quantity, set of shapes, cache state, the file it is drawn into;
         the file is written along with the page, and --check compares it, too
+    <!-- plot: docs/results/h200/ch09_hopper.json#ladder 4096 docs/img/09-ladder.svg -->   <!-- /plot -->
+        the same for other pictures: result_tables.picture() lists them
     <!-- diff: chapters/04_x/a.h chapters/05_y/b.h -->                       <!-- /diff -->
         what changes from the first file to the second, with a line before and after
 
@@ -129,14 +131,12 @@ def content_of(kind, target, root):
 def plotted(target, root, folder, pictures):
     """An image on a page in `folder`; its file goes into `pictures`."""
     path_text, _, part = target.partition("#")
-    words = part.split()
-    if len(words) != 4:
-        raise Wrong("needs a quantity, a set of shapes, a cache state and a file")
-    drawn = result_tables.picture(root, path_text.split(), *words[:3])
+    *words, file = part.split() or [""]
+    drawn = result_tables.picture(root, path_text.split(), words)
     if drawn is None:
         return result_tables.NOTHING
-    title, pictures[words[3]] = drawn
-    return f"![{title}]({os.path.relpath(root / words[3], folder)})"
+    title, pictures[file] = drawn
+    return f"![{title}]({os.path.relpath(root / file, folder)})"
 
 
 def refreshed(text, root, folder=None, pictures=None):

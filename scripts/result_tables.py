@@ -17,8 +17,11 @@ import math
 import pathlib
 
 import plot
+import plot_bars
+import timeline_data
+import timeline_picture
 
-MEASURED = ["benchmark.json", "benchmark_cpu.json", "peers.json", "peers_cpu.json", "small_card.json"]
+MEASURED = ["benchmark.json", "benchmark_cpu.json", "peers.json", "peers_cpu.json", "small_card.json", "ch09_hopper.json"]
 NOTHING = "*Nothing is recorded for this machine yet. `scripts/measure.sh` does it.*"
 
 
@@ -190,12 +193,39 @@ def table(root, paths, part):
         raise ValueError(f"a row lacks {error}") from error
 
 
-def picture(root, paths, quantity, shapes, cache):
-    """(title, SVG) of the results in `paths`, or None before they were measured."""
+def timeline(root, paths):
+    """The timeline of the first of the files that is there and holds one, as a program wrote it or in its short form."""
+    for path in paths:
+        file = pathlib.Path(root) / path
+        document = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if "lanes" in document:
+            return timeline_picture.picture(document)
+        if "timeline" in document:
+            return timeline_picture.picture(timeline_data.compact(document), document["context"].get("gpu"))
+    raise ValueError(f"no timeline in {', '.join(paths)}")
+
+
+def picture(root, paths, words):
+    """(title, SVG) of the results in `paths`, or None before they were measured. The words are
+
+    QUANTITY SET CACHE    against T (scripts/plot.py)
+    ladder T              predicted and measured rates of a ladder's steps (scripts/plot_bars.py)
+    ablations T           times of a kernel's variants
+    timeline              what the warpgroups do when (scripts/timeline_picture.py), of the first file that is there
+    """
+    kind, *rest = words or [""]
+    if words == ["timeline"]:
+        return timeline(root, paths)
+    if kind in ("ladder", "ablations"):
+        if len(rest) != 1 or not rest[0].isdecimal() or len(paths) != 1:
+            raise ValueError(f"{kind} needs one file of results, a length and the picture's file")
+    elif len(words) != 3:
+        raise ValueError("needs a quantity, a set of shapes, a cache state and a file")
+    elif kind not in plot.QUANTITIES:
+        raise ValueError(f"\"{kind}\" is none of {', '.join(plot.QUANTITIES)}")
     documents = documents_of(root, paths)
     if documents is None:
         return None
-    if quantity not in plot.QUANTITIES:
-        raise ValueError(f"\"{quantity}\" is none of {', '.join(plot.QUANTITIES)}")
-    title, svg = plot.picture(documents, quantity, shapes, cache)
-    return title, svg
+    if kind in ("ladder", "ablations"):
+        return getattr(plot_bars, kind)(documents[0], int(rest[0]))
+    return plot.picture(documents, kind, *rest)

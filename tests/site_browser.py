@@ -52,6 +52,15 @@ class Browser(unittest.TestCase):
         name, question, query = page.partition("?")
         self.driver.get((self.site / name).as_uri() + question + query)
 
+    def open_alone(self, widget, folder):
+        """A page in `folder` with nothing on it but a moving picture, whose data stand below folder/site/data."""
+        scripts = [(self.site / "site/widgets" / f"{name}.js").as_uri() for name in ("frame", widget)]
+        page = folder / "page.html"
+        page.write_text(f'<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><figure class="widget" data-widget="{widget}"></figure>'
+                        f'<script src="site/data/{widget}.js"></script>' + "".join(f'<script src="{s}"></script>' for s in scripts),
+                        encoding="utf-8")
+        self.driver.get(page.as_uri())
+
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 

@@ -14,7 +14,8 @@ import unittest
 from selenium.webdriver.common.keys import Keys
 
 from site_browser import PHONE, ROOT, Browser
-from site_widgets import Widgets  # noqa: F401  (run with the others)
+from site_timeline import Timeline  # noqa: F401  (run with the others)
+from site_widgets import Widgets  # noqa: F401
 
 
 class Frame(Browser):

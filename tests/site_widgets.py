@@ -141,8 +141,8 @@ class Widgets(Browser):
         self.near(in_bytes(counted.group(1)), traffic["read_bytes"], 3)
         self.near(in_bytes(counted.group(2)), traffic["written_bytes"], 3)
 
-    def explore(self, page, folder):
-        """Compares every number that the explorer shows with the results in `folder`/docs/results."""
+    def explore(self, folder):
+        """Compares every number that the explorer on the open page shows with the results in `folder`/docs/results."""
         rows = {}
         for path in sorted((folder / "docs/results").glob("*/*.json")):
             document = json.loads(path.read_text(encoding="utf-8"))
@@ -150,7 +150,6 @@ class Widgets(Browser):
                 if row.get("set") and row.get("cache"):
                     machine = document["context"].get("gpu") if row["device"] == "cuda" else document["context"]["machine"]
                     rows[(machine, "small_card" in path.name, row["set"], row["cache"], row["implementation"], row["len_q"])] = row
-        self.driver.get(page.as_uri())
         select = lambda label: Select(self.one(f".widget select[aria-label='{label}']"))
         values = lambda label: [option.get_attribute("value") for option in select(label).options]
         units = {"s": 1e3, "ms": 1, "µs": 1e-3, "ns": 1e-6}
@@ -191,7 +190,8 @@ class Widgets(Browser):
     def test_explorer(self):
         if not (self.site / "site/data/explorer.js").exists():
             self.skipTest("no results of chapter 6 are recorded yet")
-        self.explore(self.site / "06_benchmark.html", ROOT)
+        self.open("06_benchmark.html")
+        self.explore(ROOT)
 
     def test_explorer_on_made_up_results(self):
         """Whatever is recorded: both devices, peers, a small card, and rows without a time."""
@@ -217,12 +217,8 @@ class Widgets(Browser):
             for name, (context, rows) in files.items():
                 (results / name).write_text(json.dumps({"context": context, "rows": rows, "checks": []}), encoding="utf-8")
             self.assertTrue(write_data("explorer", folder, folder))
-            scripts = [(self.site / "site/widgets" / f"{name}.js").as_uri() for name in ("frame", "explorer")]
-            page = folder / "page.html"
-            page.write_text('<!DOCTYPE html><meta charset="utf-8"><link rel="icon" href="data:,"><figure class="widget" data-widget="explorer"></figure>'
-                            '<script src="site/data/explorer.js"></script>' + "".join(f'<script src="{s}"></script>' for s in scripts),
-                            encoding="utf-8")
-            self.explore(page, folder)
+            self.open_alone("explorer", folder)
+            self.explore(folder)
 
     def test_widgets_fit_a_phone_and_the_dark(self):
         self.resize(PHONE)

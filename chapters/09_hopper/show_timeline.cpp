@@ -74,6 +74,7 @@ void show_timeline(Program& program, const HopperOptions& options) {
     auto& events = program.results.extras["timeline"];
     events = nlohmann::ordered_json::array();
     program.results.extras["timeline_clock"] = gpu ? "cycles" : "turns of the executor's threads";
+    program.results.extras["timeline_problem"] = describe(p);
     for (const TracedSchedule& schedule : traced) {
         add_to_json(events, schedule);
         program.checks.that(schedule.name + ": every clock of the warpgroups is accounted for",

@@ -14,14 +14,18 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import timeline_data  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LENGTHS = "256,512,1k,2k,4k,8k,16k,32k,64k,128k"
-# widget: program, its flags, and the parts of its results that the picture shows
+# widget: program, its flags, and the parts of its results that the picture shows, or a function that gives them
 PROGRAMS = {
     "memory": ("ch01_memory_accounting", ["--lengths", LENGTHS, "--measure", "256"], ["accounting"]),
     "stepper": ("ch02_online_softmax", [], ["trace"]),
     "tile-scan": ("ch03_blocked_attention", ["--lengths", "512", "--heads", "2", "--on-chip", "16"], ["traces"]),
     "kernel": ("ch04_cuda_tiled", ["--device", "cpu"], ["launch", "traffic"]),
+    "timeline": ("ch09_hopper", ["--device", "cpu", "--lengths", "512", "--orders", "1"], timeline_data.compact),
 }
 TOLERANCE = 1e-5  # of fp32 sums in another order
 
@@ -37,7 +41,8 @@ def written_today(name, folder):
         if run.returncode not in (0, 1) or not results.is_file():
             raise RuntimeError(f"{program} ended with exit status {run.returncode}\n{run.stdout[-2000:]}")
         document = json.loads(results.read_text(encoding="utf-8"))
-    return {"command": " ".join([program, *flags]), **{part: document[part] for part in parts}}
+    shown = parts(document) if callable(parts) else {part: document[part] for part in parts}
+    return {"command": " ".join([program, *flags]), **shown}
 
 
 def differences(recorded, fresh, where=""):
@@ -59,9 +64,11 @@ def differences(recorded, fresh, where=""):
 
 def text_of(document):
     """JSON with one line for each entry of a list."""
-    parts = [f'"command": {json.dumps(document["command"])}']
+    parts = []
     for name, entries in document.items():
-        if name != "command":
+        if isinstance(entries, str):
+            parts.append(f'"{name}": {json.dumps(entries)}')
+        else:
             rows = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
             parts.append(f'"{name}": [\n{rows}\n]')
     return "{\n" + ",\n".join(parts) + "\n}\n"

@@ -2,6 +2,7 @@
 import json
 import re
 
+import timeline_data
 from code_blocks import coloured_lines
 from embed import Wrong
 
@@ -13,7 +14,7 @@ ROW_KEYS = ["implementation", "device", "set", "cache", "batch", "heads_q", "hea
 
 
 def is_known(name):
-    return name in RECORDED or name in ("kernel", "explorer")
+    return name in RECORDED or name in ("kernel", "explorer", "timeline")
 
 
 def results(root):
@@ -70,12 +71,29 @@ def kernel(root):
     return {**recorded, "file": description["file"], "code": [coloured[i] for i in shown], "steps": steps}
 
 
+def timeline(root):
+    """What was measured on GPUs, where results hold it, and what the executor recorded."""
+    sources = []
+    for path in sorted((root / "docs/results").glob("*/ch09_hopper.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.get("timeline_clock") == timeline_data.CYCLES:
+            context = document["context"]
+            sources.append({"name": context["gpu"], "commit": context["commit"], "date": context["date"][:10],
+                            **timeline_data.compact(document)})
+    recorded = json.loads((root / "docs/site/data/timeline.json").read_text(encoding="utf-8"))
+    sources.append({"name": "CPU executor", **recorded})
+    phases = [dict(zip(("name", "letter", "colour", "waits"), phase)) for phase in timeline_data.PHASES]
+    return {"phases": phases, "sources": [{**s, "order": timeline_data.is_order(s)} for s in sources]}
+
+
 def data_of(name, root):
     """The data of a widget; None if there is none yet, and the fallback has to do."""
     if name == "explorer":
         return results(root)
     if name == "kernel":
         return kernel(root)
+    if name == "timeline":
+        return timeline(root)
     return json.loads((root / f"docs/site/data/{name}.json").read_text(encoding="utf-8"))
 
 
