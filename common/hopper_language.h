@@ -52,7 +52,12 @@
 /// Others: `store_matrices(address, r)`, stmatrix, the reverse of load_matrices(); `atomic_add(p,
 /// n)` on a global counter, `global_fence()`; `clock_cycles()`; `from_lane(x, lane)`, x of
 /// another lane; `add_downwards(a, b)`, a sum rounded towards −∞.
+///
+/// With FA_BARRIER_DELAYS (common/barrier_delay.h) a chosen warp sleeps at all these barriers and
+/// at
+/// `__syncthreads()`: `sleep_if_chosen()`.
 
+#include "common/barrier_delay.h"
 #include "common/tensor_core_language.h"
 
 #ifdef __CUDACC__

@@ -14,8 +14,8 @@
 ///  - `blocks_in_grid()`: of the launch, in x
 ///
 /// Kernels and all that they use live in `inline namespace FA_KERNEL_NAMESPACE` of `fa`, which is
-/// another one for the executor than for the GPU: the two must not be taken for the same by the
-/// linker.
+/// another one for the executor than for the GPU, and with delays than without
+/// (common/barrier_delay.h): they must not be taken for the same by the linker.
 
 #ifdef __CUDACC__
 #include "common/cuda/device_language.cuh"

@@ -307,5 +307,33 @@ TEST_CASE("executor: one lane, uniform values, atomic counters, the grid and a c
     CHECK_FAULT(run_block(32, 0, [&] { atomic_add(pointer + 1, 1); }), "elements 1…1");
 }
 
+TEST_CASE(
+    "executor: a thread that sleeps lets others go first, and wakes when nobody else can go on") {
+    for (const Options& options :
+         {Options{}, Options{.reverse_order = true}, Options{.shuffle = 3}}) {
+        std::vector<unsigned> order;  // of the warps' ends
+        with_barrier(
+            96,
+            [&] {
+                const unsigned warp = thread() / 32;
+                if (warp == 1) executor::sleep(1'000'000);
+                if (thread() == 64) arrive(shared_address(4096));
+                wait_phase(shared_address(4096), 0);
+                if (thread() % 32 == 0) order.push_back(warp);
+            },
+            options);
+        CHECK(order.size() == 3);
+        CHECK(order.back() == 1);
+    }
+    // A short sleep ends while another thread goes on.
+    std::vector<unsigned> order;
+    with_barrier(64, [&] {
+        if (thread() == 0) executor::sleep(10);
+        for (int turn = 0; thread() == 32 && turn < 100; ++turn) executor::sleep(0);
+        if (thread() % 32 == 0) order.push_back(thread() / 32);
+    });
+    CHECK(order == std::vector<unsigned>{0, 1});
+}
+
 }  // namespace
 }  // namespace fa

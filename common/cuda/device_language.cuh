@@ -12,7 +12,11 @@
 #include "common/packed.h"
 
 /// Where the kernels are compiled to: here for the GPU.
+#ifdef FA_BARRIER_DELAYS
+#define FA_KERNEL_NAMESPACE on_gpu_delayed
+#else
 #define FA_KERNEL_NAMESPACE on_gpu
+#endif
 /// A function with a call of its own: what it needs does not weigh on the registers of its caller.
 #define FA_NOINLINE __noinline__
 

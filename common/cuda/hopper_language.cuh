@@ -13,6 +13,22 @@ inline namespace FA_KERNEL_NAMESPACE {
 /// What TMA knows of a tensor; passed to a kernel by value, as part of a `__grid_constant__`.
 using TensorMap = CUtensorMap;
 
+// ---- Delays
+#ifdef FA_BARRIER_DELAYS
+
+/// What the kernels of this file are delayed by.
+static __constant__ BarrierDelay barrier_delay;
+__device__ __forceinline__ void sleep_if_chosen() {
+    if (static_cast<int>(threadIdx.x) / 32 == barrier_delay.warp)
+        __nanosleep(static_cast<unsigned>(barrier_delay.nanoseconds));
+}
+
+#else
+
+__device__ __forceinline__ void sleep_if_chosen() {}
+
+#endif
+
 // ---- Barriers in shared memory
 
 /// mbarrier.init.
@@ -25,17 +41,20 @@ __device__ __forceinline__ void publish_barriers() {
 }
 /// mbarrier.arrive.
 __device__ __forceinline__ void arrive(SharedAddress b) {
+    sleep_if_chosen();
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(b) : "memory");
 }
 // [wait]
 /// mbarrier.arrive.expect_tx.
 __device__ __forceinline__ void arrive_expecting(SharedAddress b, std::uint32_t bytes) {
+    sleep_if_chosen();
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(bytes)
                  : "memory");
 }
 /// Not one way out of the loop but the right one: with a trap in it (a limit on the rounds, to find
 /// hangs) ptxas gives up on overlapping products and vectors (its remark C7512).
 __device__ __forceinline__ void wait_phase(SharedAddress b, unsigned parity) {
+    sleep_if_chosen();
     std::uint32_t over = 0;
     do {
         asm volatile(
@@ -45,6 +64,7 @@ __device__ __forceinline__ void wait_phase(SharedAddress b, unsigned parity) {
             : "r"(b), "r"(parity)
             : "memory");
     } while (over == 0);
+    sleep_if_chosen();
 }
 // [wait]
 
@@ -98,10 +118,13 @@ __device__ __forceinline__ void decrease_registers() {
 }
 /// bar.sync.
 __device__ __forceinline__ void named_barrier_wait(int id, int threads) {
+    sleep_if_chosen();
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+    sleep_if_chosen();
 }
 /// bar.arrive.
 __device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
+    sleep_if_chosen();
     asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 __device__ __forceinline__ bool one_lane() {
@@ -257,3 +280,8 @@ __device__ __forceinline__ std::int64_t clock_cycles() {
 
 }  // namespace FA_KERNEL_NAMESPACE
 }  // namespace fa
+
+#ifdef FA_BARRIER_DELAYS
+/// The same for the barrier of the block.
+#define __syncthreads() (::fa::sleep_if_chosen(), __syncthreads(), ::fa::sleep_if_chosen())
+#endif

@@ -98,6 +98,11 @@ void Block::wait_copies(std::size_t pending) {
     });
 }
 
+void Block::sleep(std::int64_t turns) {
+    threads_[current_].wakes_at = turns_ + turns;
+    pause(Wait::sleep);
+}
+
 // ---- Whose turn it is
 
 /// Lets every warp run as far as it can.
@@ -146,6 +151,7 @@ bool Block::runnable(const Thread& thread) const {
         case Wait::phase: return thread.barrier->parity() != thread.parity;
         case Wait::named:
             return hopper_->barriers.named(thread.named).generation != thread.generation;
+        case Wait::sleep: return turns_ >= thread.wakes_at;
         case Wait::block:
         case Wait::done: break;
     }
@@ -187,8 +193,16 @@ void Block::check_lanes(std::size_t warp) {
         }
 }
 
-/// No thread can go on. Lets a copy arrive, or opens the block's barrier. @return true if all are
-/// done
+/// Ends the sleep of all threads that sleep. @return whether there are any
+bool Block::wake_all() {
+    bool any = false;
+    for (Thread& thread : threads_)
+        if (thread.wait == Wait::sleep) thread.wait = Wait::none, any = true;
+    return any;
+}
+
+/// No thread can go on. Lets a copy arrive, wakes who sleeps, or opens the block's barrier. @return
+/// true if all are done
 bool Block::end_round() {
     if (hopper_ && !hopper_->loads.empty()) {
         const auto waits_for_phase = [](const Thread& t) { return t.wait == Wait::phase; };
@@ -197,6 +211,7 @@ bool Block::end_round() {
             return false;
         }
     }
+    if (wake_all()) return false;
     for (const Thread& thread : threads_)
         if (thread.wait == Wait::phase || thread.wait == Wait::named) deadlock();
     for (std::size_t warp = 0; warp < warps_.size(); ++warp) check_lanes(warp);
@@ -278,6 +293,7 @@ std::string Block::where(const Thread& thread) const {
             return fmt::format("waits at named barrier {}, where {} of {} threads have arrived",
                                thread.named, barrier.arrived, barrier.threads);
         }
+        case Wait::sleep: return "sleeps";
         case Wait::none: break;
     }
     return "runs";

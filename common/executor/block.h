@@ -97,11 +97,12 @@ class Block {
     void commit_products();
     void wait_products(std::size_t pending);
     std::int64_t clock_cycles() const { return turns_; }
+    void sleep(std::int64_t turns);
     /// @endcond
 
   private:
     /// Where a thread stands between two of its turns.
-    enum class Wait { none, warp, block, phase, named, done };
+    enum class Wait { none, warp, block, phase, named, sleep, done };
 
     struct Thread {
         Wait wait = Wait::none;
@@ -112,6 +113,7 @@ class Block {
         unsigned parity = 0;
         int named = 0;  ///< number of the named barrier it waits at
         std::uint64_t generation = 0;
+        std::int64_t wakes_at = 0;  ///< this many turns, if it sleeps
     };
 
     /// The rendezvous of one warp. Two sets of slots: a lane may bring its next value while slower
@@ -166,6 +168,7 @@ class Block {
     bool runnable(const Thread& thread) const;
     void check_lanes(std::size_t warp);
     bool end_round();
+    bool wake_all();
     void open_block_barrier();
     [[noreturn]] void deadlock();
     void pause(Wait wait);

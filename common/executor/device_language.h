@@ -18,7 +18,11 @@
 #include "common/packed.h"
 
 /// Where the kernels are compiled to: here for the executor.
+#ifdef FA_BARRIER_DELAYS
+#define FA_KERNEL_NAMESPACE on_executor_delayed
+#else
 #define FA_KERNEL_NAMESPACE on_executor
+#endif
 #define __global__
 #define __device__
 #define __forceinline__ inline

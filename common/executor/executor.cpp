@@ -183,6 +183,9 @@ void wait_products(std::size_t pending) {
 std::int64_t clock_cycles() {
     return current_block().clock_cycles();
 }
+void sleep(std::int64_t turns) {
+    current_block().sleep(turns);
+}
 
 void fail(const std::string& what) {
     const ThreadPosition& at = position();

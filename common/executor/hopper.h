@@ -67,5 +67,8 @@ void wait_products(std::size_t pending);
 
 /// Counts the threads' turns.
 std::int64_t clock_cycles();
+/// The thread does nothing while others take so many turns, or until none of them can go on and no
+/// copy is on its way.
+void sleep(std::int64_t turns);
 
 }  // namespace fa::executor

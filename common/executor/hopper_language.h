@@ -17,6 +17,24 @@ using TensorMap = executor::TensorMap;
 /// More numbers of warp instructions.
 enum HopperOperation { ELECT = 64, UNIFORM, FROM_LANE, STORE_MATRICES };
 
+// ---- Delays
+#ifdef FA_BARRIER_DELAYS
+
+/// What the kernels are delayed by. Set while none runs.
+inline BarrierDelay barrier_delay;
+/// The chosen warp sleeps.
+inline void sleep_if_chosen() {
+    if (static_cast<int>(threadIdx.x / executor::WARP_SIZE) == barrier_delay.warp)
+        executor::sleep(barrier_delay.nanoseconds);
+}
+
+#else
+
+/// Nothing.
+inline void sleep_if_chosen() {}
+
+#endif
+
 // ---- Barriers in shared memory
 
 /// mbarrier.init.
@@ -29,15 +47,19 @@ inline void publish_barriers() {
 }
 /// mbarrier.arrive.
 inline void arrive(SharedAddress b) {
+    sleep_if_chosen();
     executor::arrive(b, 0);
 }
 /// mbarrier.arrive.expect_tx.
 inline void arrive_expecting(SharedAddress b, std::uint32_t bytes) {
+    sleep_if_chosen();
     executor::arrive(b, bytes);
 }
 /// mbarrier.try_wait.parity until it succeeds.
 inline void wait_phase(SharedAddress b, unsigned parity) {
+    sleep_if_chosen();
     executor::wait_phase(b, parity);
+    sleep_if_chosen();
 }
 
 // ---- Copies of boxes
@@ -82,10 +104,13 @@ void decrease_registers() {
 }
 /// bar.sync.
 inline void named_barrier_wait(int id, int threads) {
+    sleep_if_chosen();
     executor::named_barrier(id, threads, /*wait=*/true);
+    sleep_if_chosen();
 }
 /// bar.arrive.
 inline void named_barrier_arrive(int id, int threads) {
+    sleep_if_chosen();
     executor::named_barrier(id, threads, /*wait=*/false);
 }
 /// elect.sync: lane 0.
@@ -223,3 +248,11 @@ inline std::int64_t clock_cycles() {
 
 }  // namespace FA_KERNEL_NAMESPACE
 }  // namespace fa
+
+#ifdef FA_BARRIER_DELAYS
+#undef __syncthreads
+/// The same for the barrier of the block.
+#define __syncthreads()                                                          \
+    (::fa::sleep_if_chosen(), ::fa::executor::block_barrier(__FILE__, __LINE__), \
+     ::fa::sleep_if_chosen())
+#endif

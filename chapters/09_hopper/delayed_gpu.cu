@@ -1,0 +1,55 @@
+#define FA_BARRIER_DELAYS
+
+#include <array>
+
+#include "chapters/09_hopper/cuda_entries.cuh"
+#include "chapters/09_hopper/delayed.h"
+#include "chapters/09_hopper/hopper_host.h"
+#include "chapters/09_hopper/ladder_host.h"
+
+namespace fa {
+namespace {
+
+/// As another kernel (hopper_entries.h), and for bf16 alone: delays are the same for fp16, and each
+/// type is as much to compile.
+template <class Kernel>
+constexpr Implementation delayed_entry(std::string_view name) {
+    Implementation entry = hopper_entry<Kernel>(name, "delayed at its barriers");
+    entry.why_unsupported = [](const AttentionProblem& p) -> std::string {
+        if (p.dtype != DType::bf16) return "the delayed kernels are compiled for bf16 alone";
+        return hopper_cuda_why_unsupported<Kernel>(p);
+    };
+    entry.run = [](const AttentionProblem& p, const AttentionTensors& t,
+                   std::span<std::byte> workspace, const Launch& how) {
+        Kernel::with_config(p, gpu_properties().multiprocessors, [&]<class Config>() {
+            run_hopper_config<Kernel, Config, BFloat16>(
+                p, t, workspace, static_cast<cudaStream_t>(how.stream), [](const auto&) {});
+        });
+    };
+    return entry;
+}
+
+}  // namespace
+
+std::span<const Implementation> delayed_on_gpu() {
+    static constexpr std::array ENTRIES{
+        delayed_entry<HopperKernel>("cuda_hopper_delayed"),
+        delayed_entry<HopperLadderKernel<WgmmaStep>>("cuda_wgmma_delayed"),
+        delayed_entry<HopperLadderKernel<ProducerStep>>("cuda_producer_delayed"),
+        delayed_entry<HopperLadderKernel<OverlapStep>>("cuda_overlap_delayed"),
+        delayed_entry<HopperLadderKernel<PingPongStep>>("cuda_ping_pong_delayed"),
+        delayed_entry<HopperLadderKernel<WarpgroupsStep>>("cuda_warpgroups_delayed"),
+        delayed_entry<HopperLadderKernel<DiagonalStep>>("cuda_diagonal_delayed"),
+        delayed_entry<HopperLadderKernel<PersistentStep>>("cuda_persistent_delayed"),
+        delayed_entry<HopperLadderKernel<LazyHopperStep>>("cuda_hopper_lazy_delayed"),
+    };
+    return ENTRIES;
+}
+
+void delay_on_gpu(const BarrierDelay& delay, void* stream) {
+    FA_CUDA_CHECK(cudaMemcpyToSymbolAsync(barrier_delay, &delay, sizeof(delay), 0,
+                                          cudaMemcpyHostToDevice,
+                                          static_cast<cudaStream_t>(stream)));
+}
+
+}  // namespace fa
