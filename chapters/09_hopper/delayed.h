@@ -10,15 +10,17 @@
 
 namespace fa {
 
-/// The last kernels and the ladder's steps, delayed, on the GPU: "cuda_hopper_delayed",
-/// "cuda_wgmma_delayed" and so on. For bf16. Only in builds for 90a.
-std::span<const Implementation> delayed_on_gpu();
+/// A kernel that can be delayed, on the GPU.
+struct DelayedKernel {
+    Implementation implementation;          ///< for bf16
+    int (*warps)(const AttentionProblem&);  ///< of a block
+};
 
-/// Delays what is launched on the stream from now on. The last warp of the largest block is number
-/// MOST_DELAYED_WARP; a number that a block lacks delays nobody. @throws CudaError
+/// The last kernels, "cuda_hopper_delayed", and the ladder's steps in their order,
+/// "cuda_wgmma_delayed" and so on. Only in builds for 90a.
+std::span<const DelayedKernel> delayed_on_gpu();
+
+/// Delays what begins on the stream from now on. @throws CudaError
 void delay_on_gpu(const BarrierDelay& delay, void* stream);
-
-/// Of the kernels with four warpgroups that compute.
-inline constexpr int MOST_DELAYED_WARP = 19;
 
 }  // namespace fa

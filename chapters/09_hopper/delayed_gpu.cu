@@ -13,7 +13,7 @@ namespace {
 /// As another kernel (hopper_entries.h), and for bf16 alone: delays are the same for fp16, and each
 /// type is as much to compile.
 template <class Kernel>
-constexpr Implementation delayed_entry(std::string_view name) {
+constexpr DelayedKernel delayed_kernel(std::string_view name) {
     Implementation entry = hopper_entry<Kernel>(name, "delayed at its barriers");
     entry.why_unsupported = [](const AttentionProblem& p) -> std::string {
         if (p.dtype != DType::bf16) return "the delayed kernels are compiled for bf16 alone";
@@ -26,24 +26,29 @@ constexpr Implementation delayed_entry(std::string_view name) {
                 p, t, workspace, static_cast<cudaStream_t>(how.stream), [](const auto&) {});
         });
     };
-    return entry;
+    return {entry, [](const AttentionProblem& p) {
+                int warps = 0;
+                Kernel::with_config(p, gpu_properties().multiprocessors,
+                                    [&]<class Config>() { warps = Config::THREADS / 32; });
+                return warps;
+            }};
 }
 
 }  // namespace
 
-std::span<const Implementation> delayed_on_gpu() {
-    static constexpr std::array ENTRIES{
-        delayed_entry<HopperKernel>("cuda_hopper_delayed"),
-        delayed_entry<HopperLadderKernel<WgmmaStep>>("cuda_wgmma_delayed"),
-        delayed_entry<HopperLadderKernel<ProducerStep>>("cuda_producer_delayed"),
-        delayed_entry<HopperLadderKernel<OverlapStep>>("cuda_overlap_delayed"),
-        delayed_entry<HopperLadderKernel<PingPongStep>>("cuda_ping_pong_delayed"),
-        delayed_entry<HopperLadderKernel<WarpgroupsStep>>("cuda_warpgroups_delayed"),
-        delayed_entry<HopperLadderKernel<DiagonalStep>>("cuda_diagonal_delayed"),
-        delayed_entry<HopperLadderKernel<PersistentStep>>("cuda_persistent_delayed"),
-        delayed_entry<HopperLadderKernel<LazyHopperStep>>("cuda_hopper_lazy_delayed"),
+std::span<const DelayedKernel> delayed_on_gpu() {
+    static constexpr std::array KERNELS{
+        delayed_kernel<HopperKernel>("cuda_hopper_delayed"),
+        delayed_kernel<HopperLadderKernel<WgmmaStep>>("cuda_wgmma_delayed"),
+        delayed_kernel<HopperLadderKernel<ProducerStep>>("cuda_producer_delayed"),
+        delayed_kernel<HopperLadderKernel<OverlapStep>>("cuda_overlap_delayed"),
+        delayed_kernel<HopperLadderKernel<PingPongStep>>("cuda_ping_pong_delayed"),
+        delayed_kernel<HopperLadderKernel<WarpgroupsStep>>("cuda_warpgroups_delayed"),
+        delayed_kernel<HopperLadderKernel<DiagonalStep>>("cuda_diagonal_delayed"),
+        delayed_kernel<HopperLadderKernel<PersistentStep>>("cuda_persistent_delayed"),
+        delayed_kernel<HopperLadderKernel<LazyHopperStep>>("cuda_hopper_lazy_delayed"),
     };
-    return ENTRIES;
+    return KERNELS;
 }
 
 void delay_on_gpu(const BarrierDelay& delay, void* stream) {

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
     HopperOptions options;
     int full = 0;
     double hunted_seconds = 0;
+    int hunting_processes = 0;
 
     CLI::App& flags = program.flags();
     const CLI::Validator count = between(1, 256);
@@ -34,8 +35,17 @@ int main(int argc, char** argv) {
         .add_option("--hunt", hunted_seconds,
                     "instead of all else: so many seconds of launches that look for rare faults")
         ->check(above_zero());
+    flags
+        .add_option("--hunt-processes", hunting_processes,
+                    "with --hunt: as many hunts as this, one process after the other, with seeds "
+                    "from --seed on")
+        ->check(between(1, 100000));
 
     return program.run(argc, argv, [&] {
+        if (hunting_processes > 0 && hunted_seconds == 0)
+            throw UsageError("--hunt-processes goes with --hunt SECONDS");
+        if (hunting_processes > 0)
+            return hunt_in_processes(program, hunted_seconds, hunting_processes);
         if (hunted_seconds > 0) return hunt(program, hunted_seconds);
         options.lengths = parse_lengths("--lengths", lengths, 1, 1 << 18);
         const auto one = [](const char* flag, const std::string& text, std::int64_t least) {
