@@ -53,6 +53,11 @@ endfunction()
 function(fa_program name)
     add_executable(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE fa_options fa_program)
+    # Sanitizers see what a program's own files do, which prints and compares; to optimise that would double the time
+    # to compile it. What computes lies in libraries.
+    if(FA_SANITIZE)
+        target_compile_options(${name} PRIVATE -O0)
+    endif()
     # What scripts/run.sh builds: most of a whole build is tests.
     if(NOT TARGET programs)
         add_custom_target(programs)
