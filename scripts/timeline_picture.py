@@ -51,10 +51,10 @@ def picture(source, machine=None):
         changes = sorted({at for _, events in lanes for _, _, begin, end in events for at in (begin, end)})
         last = max(last, changes[min(CHANGES, len(changes) - 1)])
     scale = (END - LEFT) / (last or 1)
-    title = "What the warpgroups do when, " + ("in order, not in time" if order else f"measured on {machine}")
+    title = "What the warpgroups do when, " + ("in order, not in time" if order else "measured")
     notes = ([f"Recorded on the CPU executor, {source['problem']}.",
               "Each change stands one step after the one before: lengths mean nothing."] if order else
-             [f"{source['problem']}: the first {last:,} cycles of block 0."])
+             [f"{machine}, {source['problem']}: the first {last:,} cycles."])
     out = [f'<text class="h" x="14" y="20" style="font-size:14px">{escape(title)}</text>']
     out += [f'<text class="q" x="14" y="{38 + 16 * i}">{escape(note)}</text>' for i, note in enumerate(notes)]
     y = 38 + 16 * len(notes) - 4

@@ -117,7 +117,8 @@ class Timeline(unittest.TestCase):
     def test_drawn_to_scale_in_cycles_and_in_order_else(self):
         short = timeline_data.compact(RESULTS)
         title, svg = timeline_picture.picture(short, "A <card>")
-        self.assertEqual(title, "What the warpgroups do when, measured on A <card>")
+        self.assertEqual(title, "What the warpgroups do when, measured")
+        self.assertIn("A <card>, B1 H1 Tq64 Tk64 d64 bf16: the first 1,003 cycles.", drawn(svg)[1])
         bars, text = drawn(svg)
         bars = [bar for bar in bars[-5:] if bar[0] != "box"]  # behind the legend's; a wait has an outline, too
         self.assertEqual([kind for kind, *_ in bars], ["orange", "blue", "url(#orange)"])
@@ -153,7 +154,7 @@ class Pages(InFolder):
         (self.folder / "r" / "ch09_hopper.json").write_text(json.dumps(RESULTS))
         self.assertEqual(self.run_script("embed.py", "--check", *root)[0], 1)
         self.assertEqual(self.run_script("embed.py", *root)[0], 0)
-        for words in ("![The steps at T = 4,096, A <card>](img/ladder.svg)", "](img/ablations.svg)", "measured on A <card>](img/timeline.svg)"):
+        for words in ("![The steps at T = 4,096, A <card>](img/ladder.svg)", "](img/ablations.svg)", "when, measured](img/timeline.svg)"):
             self.assertIn(words, page.read_text())
         self.assertNotIn("Nothing", page.read_text())
         self.assertEqual(self.run_script("embed.py", "--check", *root), (0, "", ""))

@@ -161,12 +161,18 @@ class Frame(Browser):
         shown = lambda selector: self.one(selector).is_displayed()
         self.assertTrue(shown(".widget .live"))
         self.assertFalse(shown(".widget .fallback"))
+        if "dark-mode" not in self.one("html").get_attribute("class"):
+            self.one("#theme-button").click()
+        scheme = lambda: self.one("html").value_of_css_property("color-scheme")
+        self.assertEqual(scheme(), "dark")
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         try:
             self.assertFalse(shown(".widget .live"))
             self.assertTrue(shown(".widget .fallback"))
+            self.assertEqual(scheme(), "light")  # the pictures' colours follow it: on paper, light ones could not be read
         finally:
             self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+            self.one("#theme-button").click()
 
 
 def main():

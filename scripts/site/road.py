@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Draws the road of the course, docs/img/road.svg: the chapters, and how long attention takes in GPT-2 along them.
+"""Draws the road of the course, docs/img/road.svg: the chapters, and how long attention takes along them: in GPT-2, as far
+as it was run with an implementation, and in a single call, as the programs of the chapters on the GPU timed it.
 
-Every number is read from results: docs/results/h200/ (chapter 7's program), and the data recorded for chapter 1's
+Every number is read from results: docs/results/h200/ (chapters 4, 5, 7, 8 and 9), and the data recorded for chapter 1's
 moving picture. The same results give the same bytes.
 
 usage: road.py [--check]
@@ -23,12 +24,15 @@ CHAPTER_OF = [(r"cpu_naive", 1), (r"cpu_blocked|cpu_fast$", 3), (r"(cuda|executo
               (r"exp2", 5), (r"cuda_(mma|ldmatrix|swizzle|registers|cp_async|masks|lazy|tensor_cores)$", 8),
               (r"cuda_(wgmma|producer|overlap|ping_pong|warpgroups|diagonal|persistent|hopper_lazy|hopper)$", 9)]
 LEFT_OUT = r"_scores$"  # they round on purpose, and are a lesson of chapter 7, not a step of the road
-TYPES = {"fp32": "fp32", "bf16": "bf16"}
+KINDS = {"fp32": "in GPT-2, fp32", "bf16": "in GPT-2, bf16", "call": "one call, bf16"}  # of bars, in this order
+CALLS = [4, 5, 8, 9]  # chapters whose programs time calls in one way: the same shape, medians, L2 warm
+CALL = {"device": "cuda", "batch": 4, "heads_q": 12, "heads_kv": 12, "len_q": 4096, "len_kv": 4096, "head_dim": 64, "dtype": "bf16",
+        "causal": True, "status": "ok"}
 WIDTH, LEFT, BARS, END = 480, 18, 202, 420  # the road's line, where bars begin, and where the longest ends
 SHOWN = 576  # wide, in pixels, where there is room
 STYLE = """text{fill:#22272e;font-family:Helvetica,Arial,sans-serif}.t{font-weight:bold;font-size:16px}.s{font-size:14px}
-.n{fill:#fff;font-weight:bold;font-size:14px}.q{fill:#5d6670}.fp32{fill:#0969da}.bf16{fill:#cf5b28}.r{stroke:#8c959f;stroke-width:3}.c{fill:#22272e}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.q{fill:#98a1ac}.fp32{fill:#58a6ff}.bf16{fill:#f0883e}.c{fill:#e6edf3}.n{fill:#14171c}}"""
+.n{fill:#fff;font-weight:bold;font-size:14px}.q{fill:#5d6670}.fp32{fill:#0969da}.bf16{fill:#cf5b28}.call{fill:#1a7f37}.r{stroke:#8c959f;stroke-width:3}.c{fill:#22272e}
+@media (prefers-color-scheme:dark){text{fill:#e6edf3}.q{fill:#98a1ac}.fp32{fill:#58a6ff}.bf16{fill:#f0883e}.call{fill:#3fb950}.c{fill:#e6edf3}.n{fill:#14171c}}"""
 
 
 def chapter_of(implementation):
@@ -46,7 +50,7 @@ def runs(root):
         if document["context"]["program"] != "ch07_gpt2_124m" or document["model"]["name"] != "gpt2-124m":
             continue
         for row in document["rows"]:
-            if row["status"] != "ok" or re.search(LEFT_OUT, row["implementation"]) or row["dtype"] not in TYPES:
+            if row["status"] != "ok" or re.search(LEFT_OUT, row["implementation"]) or row["dtype"] not in KINDS:
                 continue
             key = (row["implementation"], row["dtype"])
             if key not in newest or newest[key][0] < document["context"]["date"]:
@@ -54,6 +58,35 @@ def runs(root):
     if not newest:
         raise ValueError("road.py: no results of chapter 7 in docs/results/h200")
     return {key: (row, context) for key, (_, row, context) in newest.items()}
+
+
+def calls(root):
+    """{chapter: {implementation: row}}: one call, as the chapters' own programs timed it; in the order of their steps."""
+    found = {}
+    for path in sorted((root / "docs/results/h200").glob("ch0[0-9]_*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        chapter = int(document["context"]["program"][2:4])
+        for row in document["rows"] if chapter in CALLS else []:
+            if "median_ms" in row and all(row.get(key) == value for key, value in CALL.items()) and chapter_of(row["implementation"]) == chapter:
+                found.setdefault(chapter, {})[row["implementation"]] = row
+    return found
+
+
+def bars_of(root, found):
+    """{(implementation, kind): seconds}. Of calls those of implementations that are in GPT-2, and of each chapter the
+    first and the last step; the steps between are on its page."""
+    bars = {key: row["attention_seconds"] for key, (row, _) in found.items()}
+    within = {name for name, _ in found}
+    for rows in calls(root).values():
+        names = list(rows)
+        bars |= {(name, "call"): 1e-3 * row["median_ms"] for name, row in rows.items() if name in within or name in (names[0], names[-1])}
+    return bars
+
+
+def climbed(root, chapter, means):
+    """What a chapter's ladder gained, in a line."""
+    rates = [row["tflops"] for row in calls(root).get(chapter, {}).values()]
+    return f"{means}: " + (f"from {rates[0]:.0f} to {rates[-1]:.0f} TFLOP/s in {len(rates)} kernels." if rates else "not measured yet.")
 
 
 def time_text(seconds):
@@ -75,7 +108,9 @@ def sentences(root, found):
             4: "The GPU: three kernels with S in memory, then one without.",
             5: "The scale and log2(e) in one factor.",
             6: "Every implementation in one way, beside the vendor's.",
-            7: f"In fp32, the loss of GPT-2 moves by {moved:.1e} at most."}
+            7: f"In fp32, the loss of GPT-2 moves by {moved:.1e} at most.",
+            8: climbed(root, 8, "mma"),
+            9: climbed(root, 9, "TMA, wgmma and roles")}
 
 
 def draw(root=ROOT):
@@ -85,8 +120,8 @@ def draw(root=ROOT):
     if len(tokens) != 1:
         raise ValueError(f"road.py: results of {sorted(tokens)} tokens cannot share a picture")
     lines = sentences(root, found)
-    times = [row["attention_seconds"] for row, _ in found.values()]
-    low, high = math.log10(min(times)) - 0.35, math.log10(max(times))
+    bars = bars_of(root, found)
+    low, high = math.log10(min(bars.values())) - 0.35, math.log10(max(bars.values()))
     out, y, nodes, described = [], 58, [], []
     chapters = [page for page in order if page.chapter]
     for page in chapters:
@@ -97,30 +132,32 @@ def draw(root=ROOT):
             out.append(f'<text class="s q" x="{LEFT + 22}" y="{y + 3}">{escape(lines[page.chapter])}</text>')
             described.append(f"{page.label}: {lines[page.chapter]}")
             y += 22
-        names = dict.fromkeys(name for name, _ in found if chapter_of(name) == page.chapter)
+        names = dict.fromkeys(name for name, _ in bars if chapter_of(name) == page.chapter)
         for name in names:
             out.append(f'<text class="s" x="{LEFT + 22}" y="{y + 9}">{escape(name)}</text>')
-            for dtype in TYPES:
-                if (name, dtype) not in found:
+            for kind in KINDS:
+                if (name, kind) not in bars:
                     continue
-                seconds = found[name, dtype][0]["attention_seconds"]
+                seconds = bars[name, kind]
                 length = (END - BARS) * (math.log10(seconds) - low) / (high - low)
-                out.append(f'<rect class="{dtype}" x="{BARS}" y="{y - 2}" width="{length:.1f}" height="14" rx="2"/>'
+                out.append(f'<rect class="{kind}" x="{BARS}" y="{y - 2}" width="{length:.1f}" height="14" rx="2"/>'
                            f'<text class="s" x="{BARS + length + 7:.1f}" y="{y + 10}">{time_text(seconds)}</text>')
-                described.append(f"{name}, {dtype}: {time_text(seconds)}")
+                described.append(f"{name}, {KINDS[kind]}: {time_text(seconds)}")
                 y += 18
             y += 3
         y += 17
     bottom = nodes[-1][1]
     machine = next(context["gpu"] for _, context in found.values() if context.get("gpu"))
     processor = next(iter(found.values()))[1]
-    foot = [f"Bars: attention's time in GPT-2 124M over {next(iter(tokens)):,} tokens,",
-            f"logarithmic. cuda: {machine}; cpu: the {processor['cores']} cores beside it."]
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 34}" width="{SHOWN}" role="img">\n<title>The road of the course</title>'
+    foot = ["Bars: attention's time, logarithmic.",
+            f"In GPT-2: 124M, over {next(iter(tokens)):,} tokens. One call: {CALL['batch']} × {CALL['heads_q']} heads,",
+            f"{CALL['head_dim']} channels, {CALL['len_q']:,} tokens, causal, in a warm L2 cache.",
+            f"cuda: {machine}; cpu: the {processor['cores']} cores beside it."]
+    key = "".join(f'<rect class="{kind}" x="{LEFT + 150 * i}" y="9" width="13" height="13" rx="2"/>'
+                  f'<text class="s" x="{LEFT + 150 * i + 19}" y="20">{words}</text>' for i, (kind, words) in enumerate(KINDS.items()))
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + 72}" width="{SHOWN}" role="img">\n<title>The road of the course</title>'
             f'<desc>{escape("; ".join(described))}</desc>\n<style>{STYLE}</style>\n'
-            f'<text class="s q" x="{BARS}" y="20">attention, </text><rect class="fp32" x="{BARS + 72}" y="9" width="13" height="13" rx="2"/>'
-            f'<text class="s" x="{BARS + 91}" y="20">in fp32</text><rect class="bf16" x="{BARS + 150}" y="9" width="13" height="13" rx="2"/>'
-            f'<text class="s" x="{BARS + 169}" y="20">in bf16</text>\n'
+            f'{key}\n'
             f'<line class="r" x1="{LEFT}" y1="{nodes[0][1]}" x2="{LEFT}" y2="{bottom}"/>')
     marks = [f'<circle class="c" cx="{LEFT}" cy="{at}" r="13"/><text class="n" x="{LEFT}" y="{at + 5}" text-anchor="middle">{number}</text>'
              for number, at in nodes]

@@ -55,7 +55,7 @@ courseWidget.widget("timeline", (box, data, narrow) => {
     button("closer", "+", "Closer (+)", () => zoom(.5)), button("wider", "−", "Wider (−)", () => zoom(2)), button("all", "All", "The whole timeline (0)", () => zoom(Infinity)));
   const drawing = make("svg:svg", {role: "img", tabindex: 0, "aria-label": "Timeline: arrow keys choose a moment, page keys move the window, plus and minus zoom"});
   const say = make("div", {class: "say moment", "aria-live": "polite"});
-  const table = make("table", {}), about = make("p", {class: "about"});
+  const table = make("table", {class: "shares"}), about = make("p", {class: "about"});
   box.append(make("h4", {}, "What the warpgroups do when"), make("div", {class: "controls"}, sourceLabel, aboveLabel, belowLabel), about, row, drawing, say,
              make("div", {class: "scroll"}, table));
 
@@ -183,10 +183,10 @@ courseWidget.widget("timeline", (box, data, narrow) => {
     const cell = (schedule, i) => make("td", {...number, "data-schedule": schedule.name},
       `${(100 * schedule.clocks[i] / (schedule.clocks.reduce((a, b) => a + b) || 1)).toFixed(1)} %`);
     const body = make("tbody", {}, ...data.phases.map((phase, i) => make("tr", {"data-phase": phase.name},
-      make("td", {}, swatch(phase), ` ${phase.letter}\u2002${phase.name}`), ...all.map((schedule) => cell(schedule, i)))));
+      make("td", {}, swatch(phase), ` ${phase.letter}\u00a0 ${phase.name}`), ...all.map((schedule) => cell(schedule, i)))));
     body.append(make("tr", {"data-phase": "tiles"}, make("td", {}, "tiles"), ...all.map((s) => make("td", {...number, "data-schedule": s.name}, String(s.tiles)))));
     table.replaceChildren(make("thead", {}, make("tr", {}, make("th", {}, source.order ? "share of turns" : "share of cycles"),
-      ...all.map((schedule) => make("th", number, schedule.name)))), body);
+      ...all.map((schedule) => make("th", number, schedule.name.replace("warpgroups", "warp\u00adgroups"))))), body);
   }
   function swatch({colour, waits}) {
     return make("svg:svg", {class: "swatch", viewBox: "0 0 22 13", "aria-hidden": "true"}, make("svg:rect", {x: .5, y: .5, width: 21, height: 12,
