@@ -14,6 +14,7 @@
 #include "chapters/09_hopper/executor_hopper.h"
 #include "chapters/09_hopper/hopper_host.h"
 #include "chapters/09_hopper/ladder_host.h"
+#include "chapters/09_hopper/launch_registers.h"
 #include "common/attention_data.h"
 #include "common/larger.h"
 #include "common/reference_attention.h"
@@ -298,6 +299,31 @@ TEST_CASE("hopper: what fits a multiprocessor") {
                   given);
         }
     });
+}
+
+/// Asks for registers as a kernel does whose first warpgroup loads.
+template <int WARPGROUPS, int PRODUCER, int CONSUMER>
+struct Asking {
+    static constexpr int THREADS = 128 * (WARPGROUPS + 1);
+    static constexpr int PRODUCER_REGISTERS = PRODUCER, CONSUMER_REGISTERS = CONSUMER;
+};
+
+TEST_CASE("hopper: registers that are moved were given to the block at its launch") {
+    CHECK(launch_registers(128) == 255);
+    CHECK(launch_registers(384) == 168);
+    CHECK(launch_registers(416) == 128);  // a 13th warp costs as much as four
+    CHECK(launch_registers(512) == 128);
+    CHECK(launch_registers(640) == 96);
+    CHECK(moved_registers(640, 24, 112) == 128 * 24 + 512 * 112);
+    CHECK(finds_its_registers<Asking<2, 24, 240>>());
+    CHECK_FALSE(finds_its_registers<Asking<2, 32, 248>>());
+    CHECK(finds_its_registers<Asking<3, 32, 160>>());
+    CHECK_FALSE(finds_its_registers<Asking<3, 40, 160>>());
+    CHECK(finds_its_registers<Asking<4, 24, 112>>());
+    CHECK_FALSE(finds_its_registers<Asking<4, 24, 120>>());
+    CHECK_FALSE(finds_its_registers<Asking<2, 16, 240>>());  // fewer than setmaxnreg knows
+    CHECK_FALSE(finds_its_registers<Asking<2, 24, 236>>());  // not a multiple of 8
+    CHECK(finds_its_registers<ShortHopper64>());             // moves none
 }
 
 TEST_CASE("hopper: sizes for a problem") {

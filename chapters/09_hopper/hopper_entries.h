@@ -10,6 +10,7 @@
 #include "chapters/08_tensor_cores/entries.h"
 #include "chapters/09_hopper/arguments.h"
 #include "chapters/09_hopper/hopper_support.h"
+#include "chapters/09_hopper/launch_registers.h"
 
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
@@ -42,6 +43,8 @@ template <class Config, class T, class MakePointer, class MakeMap>
 HopperArguments<T> hopper_arguments(const AttentionProblem& p, const AttentionTensors& t,
                                     std::span<std::byte> workspace, std::size_t l2_bytes,
                                     MakePointer make_pointer, MakeMap make_map) {
+    static_assert(finds_its_registers<Config>(), "warpgroups would wait for registers for ever");
+    static_assert(Config::SHARED_BYTES <= HOPPER_SHARED_LIMIT);
     const auto map = [&](const void* data, const Shape& shape, const Strides& strides, int rows) {
         return make_map(box_source(data, shape, strides), rows);
     };

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "chapters/09_hopper/experiments.h"
 #include "chapters/09_hopper/hopper_host.h"
 #include "chapters/09_hopper/ladder_host.h"
+#include "chapters/09_hopper/launch_registers.h"
 #include "common/text_table.h"
 #ifdef FA_HOPPER_ENABLED
 #include "chapters/09_hopper/cuda_hopper.h"
@@ -40,13 +40,6 @@ Kernel describe_kernel(std::string name, const AttentionProblem& p) {
     return k;
 }
 
-/// Registers of a thread that a launch can have at most: each of the four schedulers has a quarter
-/// of them, and gives every one of its warps 8 · 32 at a time (CUDA Occupancy Calculator).
-int launch_registers(int threads) {
-    const int warps_of_scheduler = (threads / 32 + 3) / 4;
-    return std::min(255, Multiprocessor::REGISTERS / 4 / 32 / warps_of_scheduler / 8 * 8);
-}
-
 void add(Program& program, TextTable& table, const Kernel& k, bool by_driver) {
     const KernelResources& r = k.resources;
     const bool moves = k.producer_registers > 0;
@@ -76,10 +69,12 @@ void add(Program& program, TextTable& table, const Kernel& k, bool by_driver) {
                            k.promised_blocks * with_reserve,
                            static_cast<double>(Multiprocessor::SHARED_BYTES));
     if (moves)
+        // What the compiler took is what the launch hands out.
         program.checks.at_most(
             k.name + ": registers when they are moved, those of the launch",
-            128.0 * k.producer_registers + (r.threads - 128.0) * k.consumer_registers,
-            static_cast<double>(r.threads) * launch_registers(r.threads));
+            moved_registers(r.threads, k.producer_registers, k.consumer_registers),
+            static_cast<double>(r.threads) *
+                (by_driver ? r.registers : launch_registers(r.threads)));
     if (by_driver)
         // A row that is computed again hands its sums over in memory (recompute_rows.h); the build
         // refuses registers that are kept there.
