@@ -35,9 +35,12 @@ __device__ __forceinline__ void sleep_if_chosen() {}
 __device__ __forceinline__ void init_barrier(SharedAddress b, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(b), "r"(arrivals) : "memory");
 }
-/// Makes initialised barriers visible to copies.
+/// Makes initialised barriers visible to copies. The first fence orders them before what other
+/// threads do; the second (CUDA C++ Programming Guide, "Asynchronous Data Copies using TMA") before
+/// copies that this thread itself begins.
 __device__ __forceinline__ void publish_barriers() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 /// mbarrier.arrive.
 __device__ __forceinline__ void arrive(SharedAddress b) {
