@@ -134,6 +134,8 @@ class Timeline(Browser):
     def window(self):
         """Where on the axis the bars that are drawn begin and end, those that stick out at the edges included."""
         bars = self.bars()
+        begin, end = (int(self.one(".widget svg").get_attribute(f"data-{edge}")) for edge in ("from", "to"))
+        self.assertEqual(bars, {bar for bar in self.everything if bar[3] < end and bar[4] > begin})
         return min(bar[3] for bar in bars), max(bar[4] for bar in bars), len(bars)
 
     def test_recorded_on_the_executor(self):
@@ -156,6 +158,7 @@ class Timeline(Browser):
         self.open("09_hopper.html")
         self.select("Source").select_by_visible_text("CPU executor: order only")
         self.press(Keys.HOME, "0")
+        self.everything = self.bars()  # test_recorded_on_the_executor looks at them
         whole = self.window()
         self.press("+", "+")
         closer = self.window()

@@ -143,6 +143,7 @@ courseWidget.widget("timeline", (box, data, narrow) => {
       drawing.append(make("svg:line", {x1: x(at), x2: x(at), y1: y - 4, y2: y + 2, stroke: "var(--grey)"}),
                      make("svg:text", {x: x(at), y: y + 15, "text-anchor": "middle", "font-size": 12}, whole(at)));
     drawing.append(make("svg:text", {x: 0, y: y + 15, "font-size": 12}, source.order ? (narrow ? "step" : "changes") : narrow ? "clock" : "clock cycles"));
+    Object.assign(drawing.dataset, {from, to});
     drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${y + 22}`);
   }
   function bar(schedule, lane, event, y, x) {
