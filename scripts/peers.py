@@ -15,6 +15,7 @@ exit status: 0 if every row was timed, or refused for a stated reason, and is ri
 """
 import argparse
 import datetime
+import functools
 import json
 import math
 import os
@@ -26,13 +27,15 @@ import subprocess
 import sys
 import time
 
+from gpu_power import EnergyCounter, mean_power
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROUNDOFF = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
 REPLAY_SECONDS, REPETITION_SECONDS = 500e-6, 0.01
 LONG_SECONDS = 5e-3  # a call that needs no graph
 SPOT_ROWS = 14
 NO_TIME = dict.fromkeys(["median_ms", "min_ms", "runs", "calls_per_run", "tflops", "bound_share", "scratch_bytes",
-                         "peak_bytes", "max_error"])
+                         "peak_bytes", "max_error", "power_w"])
 
 
 def fail(message):
@@ -225,6 +228,7 @@ def measure(name, attend, shape, arguments, device):
             while sum(times) < REPETITION_SECONDS:
                 times.append(case.seconds())
             repetitions.append(sum(times) / (len(times) * case.calls))
+        power = None if device == "cpu" else mean_power(energy_counter(), case.seconds, arguments.power)
         largest, relative = spot_errors(case, arguments.seed)
     except torch.cuda.OutOfMemoryError as error:
         return {**row, **NO_TIME, "status": "out_of_memory", "reason": str(error).splitlines()[0]}
@@ -241,9 +245,18 @@ def measure(name, attend, shape, arguments, device):
                calls_per_run=case.calls, tflops=1e-12 * shape.flops() / median,
                bound_share=shape.bound_ms and shape.bound_ms / (1e3 * median), scratch_bytes=case.scratch,
                peak_bytes=None if case.scratch is None else shape.tensor_bytes() + case.scratch,
-               max_error=largest, status="ok" if right else "failed",
+               max_error=largest, power_w=power, status="ok" if right else "failed",
                reason="" if right else f"relative error {relative:.2g} against fp64")
     return row
+
+
+@functools.lru_cache(maxsize=None)
+def energy_counter():
+    """Of the GPU that PyTorch uses."""
+    p = torch.cuda.get_device_properties(0)
+    if not hasattr(p, "pci_bus_id"):  # PyTorch before 2.5
+        return EnergyCounter("unknown")
+    return EnergyCounter(f"{p.pci_domain_id:08x}:{p.pci_bus_id:02x}:{p.pci_device_id:02x}.0")
 
 
 def first_match(path, pattern):
@@ -320,6 +333,8 @@ def parse():
     parser.add_argument("--implementations", default="", help="regular expression that their names contain")
     parser.add_argument("--repetitions", type=positive, default=10)
     parser.add_argument("--memory-limit", type=float, default=0, help="GiB of the card to pretend; 0: all")
+    parser.add_argument("--power", type=float, default=0,
+                        help="seconds of more calls for each row on a GPU, for the mean power, such as 0.4; 0: none")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: PyTorch's choice")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()

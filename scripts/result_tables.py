@@ -1,6 +1,6 @@
 """Tables for the pages from results of ch06_benchmark and peers.py: the views that scripts/embed.py offers.
 
-    time|rate|rate_gflops|share|scratch|peak|clock|predicted SET CACHE
+    time|rate|rate_gflops|share|scratch|peak|clock|power|predicted SET CACHE
                                          implementations against T; SET and CACHE as in the rows
     cpu_rates                            GFLOP/s, implementations against T and threads, fastest runs
     over NAME SET CACHE                  the times over those of the implementation NAME
@@ -54,11 +54,12 @@ CELLS = {
     "scratch": lambda row: "" if row["scratch_bytes"] is None else size(row["scratch_bytes"]),
     "peak": lambda row: "" if row["peak_bytes"] is None else size(row["peak_bytes"]),
     "clock": lambda row: f"{row['clock_mhz']:.0f}",
+    "power": lambda row: "-" if row.get("power_w") is None else f"{row['power_w']:.0f}",
     "predicted": lambda row: ("" if row["predicted_ms"] is None else
                               f"{seconds(row['predicted_ms'] * 1e-3)} ({row['median_ms'] / row['predicted_ms']:.2f})"),
 }
 CORNERS = {"time": "time", "rate": "TFLOP/s", "rate_gflops": "GFLOP/s", "share": "share of the bound",
-           "scratch": "scratch memory", "peak": "memory", "clock": "MHz",
+           "scratch": "scratch memory", "peak": "memory", "clock": "MHz", "power": "W",
            "predicted": "predicted (measured / predicted)"}
 
 

@@ -35,7 +35,7 @@ OURS = {"context": {"program": "ch06_benchmark", "machine": "M", "seed": 1, "dat
                          "resources": "2 of it", "default": True} for n, ms in [(512, 0.5), (4096, 8.0)]],
         "crossover": [{"implementation": "fused", "naive": "naive", "verdict": "faster from T = 100 on"}]}
 PEERS = {"context": {"program": "scripts/peers.py", "machine": "M", "seed": 1, "date": "2026-01-02T03:04:05Z"},
-         "rows": [row("torch<1>", 512, 0.5), row("torch<1>", 1024, 0.0123456)], "checks": []}
+         "rows": [row("torch<1>", 512, 0.5, power_w=699.4), row("torch<1>", 1024, 0.0123456)], "checks": []}
 
 
 class InFolder(unittest.TestCase):
@@ -113,6 +113,7 @@ class Tables(InFolder):
         self.assertIn("| `fused` | 3.00 MiB |", self.table("scratch causal cold"))
         self.assertIn("| `naive` | 4.00 MiB | out of memory |", self.table("peak causal cold"))
         self.assertIn("| `fused` | 1980 | 1980 |", self.table("clock causal cold"))
+        self.assertEqual(self.table("power causal cold").splitlines()[::4], ["| W | T = 512 | T = 1024 |", "| `torch<1>` | 699 | - |"])
         self.assertIn("| `fused` | 500 µs (2.00) | 500 µs (8.00) |", self.table("predicted causal cold"))
 
     def test_other_views(self):

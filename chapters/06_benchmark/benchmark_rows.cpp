@@ -57,6 +57,7 @@ class Cases {
     void finish() {
         if (row_) {
             row_->clock_mhz = case_->clock_mhz();
+            if (options_.power_seconds > 0) row_->power_w = case_->power_w(options_.power_seconds);
             progress_.advance();
         }
         case_.reset();
@@ -202,6 +203,7 @@ nlohmann::ordered_json Row::json(const CeilingsByType& by_type) const {
     put("peak_bytes", peak_bytes());
     put("max_error", check.largest);
     put("clock_mhz", clock_mhz);
+    json["power_w"] = power_w ? nlohmann::ordered_json(*power_w) : nullptr;
     return json;
 }
 

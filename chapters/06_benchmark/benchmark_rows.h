@@ -3,6 +3,7 @@
 /// The timed rows: registered with Google Benchmark, run by it, collected from it.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct Row {
     std::int64_t kernels = 0;     ///< launched by a call
     std::size_t scratch_bytes = 0;
     double clock_mhz = 0;
+    std::optional<double> power_w;  ///< mean, if it was asked for and can be known
     SpotCheck check;
 
     double median() const;

@@ -30,7 +30,7 @@ struct Flags {
     std::string accuracy_lengths, crossover_lengths;
     std::int64_t batch = 0, heads = 0, heads_kv = 0, head_dim = 0;
     int repetitions = 10, threads = 0;
-    double memory_limit_gib = 0;
+    double memory_limit_gib = 0, power_seconds = 0;
 };
 
 const std::vector<std::string> PARTS{"timing", "accuracy", "crossover", "blocks", "methods"};
@@ -58,6 +58,11 @@ void add_flags(CLI::App& app, Flags& f) {
     app.add_option("--memory-limit", f.memory_limit_gib,
                    "GiB of the card (or machine) to pretend; 0: what there is")
         ->check(at_least(0));
+    app.add_option(
+           "--power", f.power_seconds,
+           "seconds of more runs for each row on a GPU, for the mean power, such as 0.4; 0: "
+           "none")
+        ->check(between(0, 60));
     app.add_option("--threads", f.threads, "CPU threads; 0: all")->check(between(0, 1024));
     app.add_option("--parts", f.parts,
                    fmt::format("of the program: {}, or all", fmt::join(PARTS, ", ")));
@@ -223,7 +228,8 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
     const auto implementations = implementations_of(f.implementations, device);
     const CaseOptions options{.seed = program.seed,
                               .threads = f.threads,
-                              .memory_limit = f.memory_limit_gib * 1024 * 1024 * 1024};
+                              .memory_limit = f.memory_limit_gib * 1024 * 1024 * 1024,
+                              .power_seconds = f.power_seconds};
     std::vector<Row> rows = make_rows(sets,
                                       {.implementations = implementations,
                                        .caches = caches_of(f.cache, device),

@@ -83,6 +83,10 @@ void print_set(const ShapeSet& set, const std::vector<Row>& rows, const Ceilings
         if (std::ranges::any_of(shown, [](const Row* r) { return r->clock_mhz > 0; }))
             print_matrix("clock", shown,
                          [](const Row& r) { return fmt::format("{:.0f} MHz", r.clock_mhz); });
+        if (std::ranges::any_of(shown, [](const Row* r) { return r->power_w.has_value(); }))
+            print_matrix("power", shown, [](const Row& r) {
+                return r.power_w ? fmt::format("{:.0f} W", *r.power_w) : "-";
+            });
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -23,8 +24,9 @@ class OutOfMemory : public std::runtime_error {
 /// How to prepare.
 struct CaseOptions {
     std::uint64_t seed = 1;
-    int threads = 0;          ///< of CPU implementations; 0: all
-    double memory_limit = 0;  ///< bytes for inputs, outputs and scratch; 0: what the device has
+    int threads = 0;           ///< of CPU implementations; 0: all
+    double memory_limit = 0;   ///< bytes for inputs, outputs and scratch; 0: what the device has
+    double power_seconds = 0;  ///< of more runs behind the timed ones, for the power; 0: none
 };
 
 /// Inputs, outputs and scratch of one implementation on one problem. Running it gives a time.
@@ -42,6 +44,8 @@ class TimedCase {
     virtual std::int64_t kernels() const { return 0; }
     /// The clock of the processor behind the last run, in MHz; 0 if unknown.
     virtual double clock_mhz() { return 0; }
+    /// Mean power of the device in watts over `seconds` of more runs; empty if unknown.
+    virtual std::optional<double> power_w(double /*seconds*/) { return std::nullopt; }
     /// Compares rows of what the runs computed with fp64.
     virtual SpotCheck check() = 0;
 };

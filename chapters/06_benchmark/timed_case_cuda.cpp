@@ -1,6 +1,7 @@
 #include "chapters/06_benchmark/timed_case.h"
 #include "common/cuda/check.h"
 #include "common/cuda/clock.h"
+#include "common/cuda/power.h"
 #include "common/cuda/timing.h"
 
 namespace fa {
@@ -19,6 +20,9 @@ class CudaCase final : public TimedCase {
     double clock_mhz() override {
         timed_.replay();
         return fa::clock_mhz(timed_.stream());
+    }
+    std::optional<double> power_w(double seconds) override {
+        return gpu_power([&] { timed_.replay(); }, seconds);
     }
     SpotCheck check() override {
         const CopyToHost copy = [](void* to, const void* from, std::size_t bytes) {

@@ -18,6 +18,7 @@ struct HopperOptions {
     double clock_mhz = 1755;            ///< of the GPU that predictions are for
     int orders = 8;                     ///< random orders that the executor tries
     int runs = 20;                      ///< timed replays
+    double power_seconds = 0.4;         ///< of more replays, for the mean power; 0: none
 };
 
 /// Where TMA puts the elements of a box, where products look for them, and who holds the result.

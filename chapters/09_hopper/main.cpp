@@ -32,6 +32,10 @@ int main(int argc, char** argv) {
     flags.add_option("--traced-length", traced, "length T of the timeline on the GPU");
     flags.add_option("--runs", options.runs, "timed replays on the GPU")->check(between(1, 1000));
     flags
+        .add_option("--power", options.power_seconds,
+                    "seconds of more replays on the GPU, for the mean power; 0: none")
+        ->check(between(0, 60));
+    flags
         .add_option("--hunt", hunted_seconds,
                     "instead of all else: so many seconds of launches that look for rare faults")
         ->check(above_zero());

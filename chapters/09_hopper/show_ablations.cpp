@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #ifdef FA_HOPPER_ENABLED
 #include "chapters/09_hopper/ablations.h"
 #include "common/cuda/clock.h"
+#include "common/cuda/power.h"
 #include "common/cuda/timing.h"
 #endif
 
@@ -20,14 +22,16 @@ namespace fa {
 namespace {
 
 #ifdef FA_HOPPER_ENABLED
-/// Median seconds of a launch, the clock, and what was computed.
+/// Median seconds of a launch, clock and power, and what was computed.
 struct Timed {
     double seconds, clock_mhz;
+    std::optional<double> power;
     std::vector<float> lse;
 };
 
+/// @param power_seconds of more replays, for the power; 0: none
 Timed time(const HopperVariant& variant, const AttentionProblem& p, const HopperOptions& options,
-           std::uint64_t seed) {
+           double power_seconds, std::uint64_t seed) {
     const CudaStream stream;
     const DeviceAttentionData data(p, seed, stream);
     const DeviceBuffer workspace(64);
@@ -42,12 +46,13 @@ Timed time(const HopperVariant& variant, const AttentionProblem& p, const Hopper
     std::vector<double> seconds;
     for (int n = 0; n < options.runs; ++n) seconds.push_back(graph.replay());
     const double clock = clock_mhz(stream);
+    const auto power = gpu_power([&] { graph.replay(); }, power_seconds);
     std::ranges::nth_element(seconds, seconds.begin() + options.runs / 2);
     FA_CUDA_CHECK(
         cudaMemcpy(lse.data(), there.data, lse.size() * sizeof(float), cudaMemcpyDeviceToHost));
     return {
         seconds[static_cast<std::size_t>(options.runs / 2)] / static_cast<double>(graph.launches()),
-        clock, std::move(lse)};
+        clock, power, std::move(lse)};
 }
 
 void show_measured(Program& program, const HopperOptions& options) {
@@ -57,6 +62,7 @@ void show_measured(Program& program, const HopperOptions& options) {
     std::vector<std::string> headers{"variant", "registers", "local"};
     for (std::int64_t length : options.lengths) headers.push_back(fmt::format("T = {}", length));
     headers.push_back("MHz");
+    headers.push_back("power");
     TextTable table(headers);
     std::vector<double> whole;
     std::vector<std::vector<float>> whole_lse;
@@ -67,11 +73,15 @@ void show_measured(Program& program, const HopperOptions& options) {
         nlohmann::ordered_json row{
             {"variant", variant.name}, {"registers", r.registers}, {"local_bytes", r.local_bytes}};
         double clock = 0, largest = 0;
+        std::optional<double> power;
         for (std::size_t n = 0; n < options.lengths.size(); ++n) {
             p.len_q = p.len_kv = options.lengths[n];
-            const Timed timed = time(variant, p, options, program.seed);
+            const bool last = n + 1 == options.lengths.size();
+            const Timed timed =
+                time(variant, p, options, last ? options.power_seconds : 0, program.seed);
             const double rate = 1e-12 * p.flops() / timed.seconds;
             clock = timed.clock_mhz;
+            power = timed.power;
             const bool first = whole.size() <= n;
             if (first) whole.push_back(rate), whole_lse.push_back(timed.lse);
             for (std::size_t i = 0; i < timed.lse.size(); ++i)
@@ -84,13 +94,15 @@ void show_measured(Program& program, const HopperOptions& options) {
             row[fmt::format("clock_mhz_T{}", options.lengths[n])] = clock;
         }
         cells.push_back(fmt::format("{:.0f}", clock));
+        cells.push_back(watts(power));
+        row["power_w"] = power ? nlohmann::ordered_json(*power) : nullptr;
         table.add(cells);
         program.checks.at_most(
             fmt::format("{}, on the GPU: LSE from the kernel's as it is", variant.name), largest,
             1e-4);
         program.results.extras["ablations"].push_back(row);
     });
-    fmt::print("TFLOP/s measured, and the clock at the last T.\n\n{}", table.str());
+    fmt::print("TFLOP/s measured; clock and mean power at the last T.\n\n{}", table.str());
 }
 #endif
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "chapters/09_hopper/ladder.h"
 #include "common/cuda/clock.h"
 #include "common/cuda/device.h"
+#include "common/cuda/power.h"
 #include "common/cuda/timing.h"
 #endif
 
@@ -135,9 +137,10 @@ const Implementation& implementation_of(const std::string& name) {
     return CUDA_HOPPER;
 }
 
-/// A step's rate, and the clock it had.
+/// A step's rate, and the clock and power it had.
 struct Measured {
     double tflops, clock_mhz;
+    std::optional<double> power;
 };
 
 Measured measured(Program& program, const HopperOptions& options, const ModelledStep& step,
@@ -147,6 +150,7 @@ Measured measured(Program& program, const HopperOptions& options, const Modelled
     measure(timed, 3);  // the clock under load
     const GpuTiming timing = measure(timed, options.runs);
     const double clock = clock_mhz(timed.stream());
+    const auto power = gpu_power([&] { timed.replay(); }, options.power_seconds);
     const double predicted = predicted_seconds(step, p, 1e6 * clock);
     auto row = Results::row(implementation, p);
     row["status"] = "ok";
@@ -155,11 +159,12 @@ Measured measured(Program& program, const HopperOptions& options, const Modelled
     row["runs"] = timing.runs;
     row["tflops"] = rate(p, timing.median);
     row["clock_mhz"] = clock;
+    row["power_w"] = power ? nlohmann::ordered_json(*power) : nullptr;
     row["predicted_ms"] = 1e3 * predicted;
     row["bound_share"] = least_seconds(step, p, 1e6 * clock) / timing.median;
     row["scratch_bytes"] = timed.workspace_bytes();
     program.results.rows.push_back(row);
-    return {rate(p, timing.median), clock};
+    return {rate(p, timing.median), clock, power};
 }
 
 void show_measured(Program& program, const HopperOptions& options) {
@@ -177,7 +182,7 @@ void show_measured(Program& program, const HopperOptions& options) {
             at_longest[name = step.name] = m.tflops;
             cells.push_back(fmt::format("{:.0f} of {:.0f}", m.tflops,
                                         rate(p, predicted_seconds(step, p, 1e6 * m.clock_mhz))));
-            clocks.push_back(fmt::format("at {:.0f} MHz", m.clock_mhz));
+            clocks.push_back(fmt::format("{:.0f} MHz, {}", m.clock_mhz, watts(m.power)));
             if (h200)
                 program.checks.at_most(
                     fmt::format("{}, T {}: not faster than its units allow", name, length),
@@ -190,8 +195,10 @@ void show_measured(Program& program, const HopperOptions& options) {
     }
     fmt::print(
         "TFLOP/s measured on {}, of those predicted for the clock that was measured right behind: "
-        "CUDA\ngraphs, warm L2, medians of {} replays.\n\n{}",
-        gpu_properties().name, options.runs, table.str());
+        "CUDA\ngraphs, warm L2, medians of {} replays. Power: mean of the whole card over {:g} s "
+        "of "
+        "more replays.\n\n{}",
+        gpu_properties().name, options.runs, options.power_seconds, table.str());
     program.checks.at_least("overlap over producer: times as fast",
                             at_longest["overlap"] / at_longest["producer"], 1);
     program.checks.at_least("the last kernel over the first step: times as fast",
