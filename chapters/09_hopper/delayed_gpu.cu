@@ -14,19 +14,34 @@ namespace {
 /// type is as much to compile.
 template <class Kernel>
 constexpr DelayedKernel delayed_kernel(std::string_view name) {
-    Implementation entry = hopper_entry<Kernel>(name, "delayed at its barriers");
-    entry.why_unsupported = [](const AttentionProblem& p) -> std::string {
-        if (p.dtype != DType::bf16) return "the delayed kernels are compiled for bf16 alone";
-        return hopper_cuda_why_unsupported<Kernel>(p);
-    };
-    entry.run = [](const AttentionProblem& p, const AttentionTensors& t,
-                   std::span<std::byte> workspace, const Launch& how) {
-        Kernel::with_config(p, gpu_properties().multiprocessors, [&]<class Config>() {
-            run_hopper_config<Kernel, Config, BFloat16>(
-                p, t, workspace, static_cast<cudaStream_t>(how.stream), [](const auto&) {});
-        });
-    };
-    return {entry, [](const AttentionProblem& p) {
+    return {{
+                .name = name,
+                .chapter = 9,
+                .device = Device::cuda,
+                .summary = "delayed at its barriers",
+                .recomputes_rows = true,
+                .why_unsupported = [](const AttentionProblem& p) -> std::string {
+                    if (p.dtype != DType::bf16)
+                        return "the delayed kernels are compiled for bf16 alone";
+                    return hopper_cuda_why_unsupported<Kernel>(p);
+                },
+                .why_tensors_unsupported = tma_why_unsupported,
+                .workspace_bytes =
+                    [](const AttentionProblem& p, const Launch&) {
+                        return hopper_workspace_bytes<Kernel>(p, gpu_properties().multiprocessors);
+                    },
+                .run =
+                    [](const AttentionProblem& p, const AttentionTensors& t,
+                       std::span<std::byte> workspace, const Launch& how) {
+                        Kernel::with_config(
+                            p, gpu_properties().multiprocessors, [&]<class Config>() {
+                                run_hopper_config<Kernel, Config, BFloat16>(
+                                    p, t, workspace, static_cast<cudaStream_t>(how.stream),
+                                    [](const auto&) {});
+                            });
+                    },
+            },
+            [](const AttentionProblem& p) {
                 int warps = 0;
                 Kernel::with_config(p, gpu_properties().multiprocessors,
                                     [&]<class Config>() { warps = Config::THREADS / 32; });
