@@ -624,6 +624,15 @@ MUTATIONS = [
         TILE_WORK,
     ),
     mutation(
+        "hopper_one_warp_for_four",
+        HOPPER,
+        "one warp hands a stage back for its warpgroup: the others may still read it, or miss a phase",
+        "        if (speaks) arrive(empty + 8 * stage());\n",
+        "        if (threadIdx.x % 128 == 0)\n"
+        "            for (int warp = 0; warp < 4; ++warp) arrive(empty + 8 * stage());\n",
+        HOPPER_KERNEL,
+    ),
+    mutation(
         "hopper_phase_of_the_next_round",
         HOPPER,
         "the warp that loads waits for the wrong parity of an empty stage",
