@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of the scripts that keep the pages true: embed.py, check_outputs.py, check_links.py."""
+"""Tests of the scripts that keep the pages true: embed.py, check_outputs.py, check_links.py,
+check_mathematics.py."""
 import contextlib
 import io
 import os
@@ -12,6 +13,7 @@ import unittest
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 import check_links  # noqa: E402
+import check_mathematics  # noqa: E402
 import check_outputs  # noqa: E402
 import check_reference  # noqa: E402
 import embed  # noqa: E402
@@ -256,6 +258,20 @@ class CheckLinks(InFolder):
         self.assertEqual((code, out), (1, "7 links, 7 dead\n"))
         self.assertEqual(err.splitlines()[0], "page.md:2: none.md: no such file")
         self.assertEqual([line.split(":")[1] for line in err.splitlines()], list("2345679"))
+
+
+class CheckMathematics(InFolder):
+    def test_what_github_leaves_alone(self):
+        self.write("page.md", "$a_i$ and $b_{ij}$, `$c\\,d$` snake_case_word _slanted_\n\n$$x_{\\text{a}} \\quad y_j$$\n\n"
+                   "```\n$a\\,b$\n```\n$n_1 \\le n_2$ a \\_ b, 5 \\$ here\n")
+        self.assertEqual(self.run_script("check_mathematics.py"), (0, "", ""))
+
+    def test_escapes_and_emphasis(self):
+        self.write("page.md", "good\n$a\\,b$ $c\\;d$\n\n$$\nx \\\\\ny\n$$\n\n$\\text{A}_i$ is\n$o_{j}$\n\n$\\text{B}_i$\n\n$o_{j}$\n")
+        code, out, err = self.run_script("check_mathematics.py")
+        self.assertEqual((code, out), (1, ""))
+        self.assertEqual([line.split(":")[1] for line in err.splitlines() if line.startswith("page.md")], list("2259"))
+        self.assertIn("an underscore begins emphasis in $\\text{A}_i$", err)
 
 
 class CheckReference(unittest.TestCase):
