@@ -56,6 +56,26 @@ class Frame(Browser):
         self.open("search.html?q=nosuchwordanywhere")
         self.wait(lambda: "Nothing found" in self.text("#search-page"), "a word of regret")
 
+    def test_search_results_stay_on_the_screen(self):
+        self.open("index.html")
+        for width in (320, 390, 600, 820, 821, 1300):
+            self.resize((width, 800))
+            self.one("#search-field").clear()
+            self.one("#search-field").send_keys("softmax")
+            self.wait(lambda: self.all("#search-results a"), "results")
+            left, right, inside = self.driver.execute_script("""const box = document.getElementById('search-results').getBoundingClientRect();
+                return [box.left, box.right, innerWidth]""")
+            self.assertGreaterEqual(left, 0, width)
+            self.assertLessEqual(right, inside, width)
+            self.assertGreater(right - left, 280, width)
+
+    def test_a_fragment_that_is_no_escape_stops_nothing(self):
+        self.open("02_online_softmax.html?")
+        self.driver.get((self.site / "02_online_softmax.html").as_uri() + "#%")
+        self.driver.refresh()
+        self.one("#search-field").send_keys("softmax")
+        self.wait(lambda: self.all("#search-results a"), "results")
+
     def test_dark_mode_persists(self):
         dark = lambda: "dark-mode" in self.one("html").get_attribute("class")
 

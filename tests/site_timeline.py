@@ -185,6 +185,9 @@ class Timeline(Browser):
         self.assertRegex(self.text(".widget .place"), "^Change 2 of ")
         self.one(".widget .all").send_keys(Keys.ENTER)
         self.assertEqual(self.window(), whole)
+        self.press(Keys.END, "0", "=")  # no window reaches beyond the end
+        self.assertEqual(self.one(".widget svg").get_attribute("data-to"), self.text(".widget .place").split()[-1].replace(",", ""))
+        self.press("0")
         # A click chooses a moment.
         self.driver.execute_script("document.querySelectorAll('.widget .event')[9].dispatchEvent(new MouseEvent('click', {bubbles: true, "
                                    "clientX: document.querySelector('.widget svg').getBoundingClientRect().right - 60}))")

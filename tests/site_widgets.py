@@ -75,7 +75,7 @@ class Widgets(Browser):
             if step["m_old"] is not None:
                 shown = float(re.search(r"(?:= |correction is )([\d.]+?)\.?(?: |$)", said).group(1))
                 self.near(shown, step["correction"], 6)
-        self.assertFalse(following.is_enabled())
+        self.assertEqual(following.get_attribute("aria-disabled"), "true")
         last = trace[-1]
         self.near(number(self.text(".widget .say").rsplit("=", 1)[1]), last["acc_new"][0] / last["l_new"], 4)
         self.one(".widget .back").send_keys(Keys.ARROW_LEFT)
@@ -140,6 +140,68 @@ class Widgets(Browser):
         counted = re.search(r"counted ([\d.]+ \w+) read and ([\d.]+ \w+) written", about)
         self.near(in_bytes(counted.group(1)), traffic["read_bytes"], 3)
         self.near(in_bytes(counted.group(2)), traffic["written_bytes"], 3)
+
+    def test_steps_keep_the_focus_at_both_ends(self):
+        for page in ("02_online_softmax.html", "03_blocked_attention.html", "04_cuda_tiled.html"):
+            self.open(page)
+            following, back = self.one(".widget .next"), self.one(".widget .back")
+            count = int(self.text(".widget .place").split()[-1])
+            following.send_keys(Keys.END, Keys.ARROW_LEFT)
+            for _ in range(3):
+                self.driver.switch_to.active_element.send_keys(Keys.ENTER)
+            self.assertEqual(self.driver.switch_to.active_element, following, page)
+            self.assertEqual(self.text(".widget .place"), f"{count} of {count}", page)
+            self.driver.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+            self.assertEqual(self.text(".widget .place"), f"{count - 1} of {count}", page)
+            back.send_keys(Keys.HOME, Keys.ARROW_RIGHT, Keys.ENTER, Keys.ENTER)
+            self.assertEqual(self.driver.switch_to.active_element, back, page)
+            self.assertEqual(self.text(".widget .place"), f"1 of {count}", page)
+            self.assertEqual([b.get_attribute("aria-disabled") for b in (following, back)], ["false", "true"], page)
+
+    def test_turning_a_phone_keeps_what_was_chosen(self):
+        turned, place = (844, 390), lambda: self.text(".widget .place")
+
+        def turn(size):
+            box = self.one(".widget .live")
+            self.resize(size)
+            self.wait(lambda: self.one(".widget .live") != box, "a new box")
+
+        for page in ("02_online_softmax.html", "03_blocked_attention.html", "04_cuda_tiled.html"):
+            self.resize(PHONE)
+            self.open(page)
+            if page.startswith("03"):
+                self.one(".widget input[type=radio]:not(:checked)").click()
+            self.one(".widget .next").send_keys(Keys.ENTER, Keys.ARROW_RIGHT)
+            chosen = place()
+            self.assertTrue(chosen.startswith("3 of"), chosen)
+            turn(turned)
+            self.assertEqual(place(), chosen, page)
+            self.assertEqual(self.driver.switch_to.active_element.text, "Next", page)
+            self.one(".widget .next").send_keys(Keys.HOME)
+            # Nothing plays on in a box that is gone.
+            self.driver.execute_script("""window.playing = 0; const [begin, end] = [setInterval, clearInterval];
+                setInterval = (...all) => { playing += 1; return begin(...all); }; clearInterval = (timer) => { playing -= timer !== null; end(timer); }""")
+            self.one(".widget .play").click()
+            self.assertEqual(self.driver.execute_script("return playing"), 1, page)
+            turn(PHONE)
+            self.assertEqual(self.driver.execute_script("return playing"), 0, page)
+            self.assertEqual((self.text(".widget .play"), len(self.all(".widget .live"))), ("Play", 1), page)
+        self.open("01_memory_accounting.html")
+        self.one(".widget input[type=range]").send_keys(Keys.END)
+        self.one(".widget button").click()
+        length = self.text(".widget output")
+        turn(turned)
+        self.assertEqual(self.text(".widget output"), length)
+        self.assertEqual(self.one(".widget button").get_attribute("aria-pressed"), "true")
+        self.resize(PHONE)
+        self.open("09_hopper.html")
+        self.driver.execute_script("document.querySelector('.widget svg').focus()")
+        self.driver.switch_to.active_element.send_keys("+", Keys.PAGE_DOWN, Keys.ARROW_RIGHT, "-")
+        seen = lambda: (place(), *(self.one(".widget svg").get_attribute(f"data-{edge}") for edge in ("from", "to")),
+                        *(Select(select).first_selected_option.text for select in self.all(".widget select")))
+        before = seen()
+        turn(turned)
+        self.assertEqual(seen(), before)
 
     def explore(self, folder):
         """Compares every number that the explorer on the open page shows with the results in `folder`/docs/results."""

@@ -82,7 +82,9 @@
 
   // A link into a fold-out opens it
   const reveal = () => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let name = location.hash.slice(1);
+    try { name = decodeURIComponent(name); } catch (e) { /* a lone % is no escape: then the name as it stands */ }
+    const target = name && document.getElementById(name);
     for (let e = target && target.parentElement; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
     if (target) target.scrollIntoView();
   };

@@ -1,6 +1,6 @@
 // Chapter 6: the recorded results, of every implementation and of the peers. Nothing here is computed but the axes.
 "use strict";
-courseWidget.widget("explorer", (box, data, narrow) => {
+courseWidget.widget("explorer", (box, data, narrow, kept) => {
   const {make, bytes, seconds, significant} = courseWidget;
   const COLOURS = ["#2f7ed8", "#d9730d", "#1a9c72", "#c2447d", "#8a63d2", "#a08a00", "#c0392b", "#5f7d95",
                    "#0f9aa8", "#b36ad9", "#7a9a1f", "#e0559a"];
@@ -23,7 +23,7 @@ courseWidget.widget("explorer", (box, data, narrow) => {
   }
   const all = [...groups.values()].sort((a, b) => (a.device === "cuda" ? 0 : 1) - (b.device === "cuda" ? 0 : 1));
   const options = (select, entries) => {
-    const before = select.value;
+    const before = select.value || (kept.chosen || {})[select.getAttribute("aria-label")];
     select.textContent = "";
     for (const [value, text] of entries) select.append(make("option", {value}, text));
     if (entries.some(([value]) => value === before)) select.value = before;
@@ -39,7 +39,7 @@ courseWidget.widget("explorer", (box, data, narrow) => {
   const names = make("fieldset", {class: "names"});
   const drawing = make("svg:svg", {viewBox: `0 0 ${narrow ? 400 : 640} 380`, role: "img"});
   const table = make("table", {}), context = make("p", {class: "about"});
-  const hidden = new Set();
+  const hidden = kept.hidden = kept.hidden || new Set();
   options(machine, all.map((group, i) => [String(i), group.name]));
   options(quantity, Object.entries(QUANTITIES).map(([key, q]) => [key, q.label]));
   box.append(make("h4", {}, "The results"), make("div", {class: "controls"}, quantityLabel, machineLabel, setLabel, cacheLabel), drawing, names,
@@ -56,6 +56,7 @@ courseWidget.widget("explorer", (box, data, narrow) => {
     const ofSet = group.rows.filter((row) => row.set === set.value);
     const states = [...new Set(ofSet.map((row) => row.cache))].sort();
     options(cache, states.map((state) => [state, `${state} L2`]));
+    kept.chosen = Object.fromEntries([machine, set, cache, quantity].map((select) => [select.getAttribute("aria-label"), select.value]));
     const rows = ofSet.filter((row) => row.cache === cache.value);
     const series = new Map();
     for (const row of rows) {

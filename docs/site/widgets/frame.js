@@ -18,21 +18,28 @@ window.courseWidget = (function () {
 
   const phone = window.matchMedia("(max-width: 560px)");
 
-  /** Calls show(box, data, narrow) for each place on the page that asks for this picture, and again when the page
-      becomes narrow or wide. The still picture in it stays for print, and for the case that show() fails. */
+  /** Calls show(box, data, narrow, kept) for each place on the page that asks for this picture, and again when the page
+      becomes narrow or wide. What the reader chose is in `kept`, which outlives the box; kept.leave() ends what still
+      runs for it. The still picture stays for print, and for the case that show() fails. */
   function widget(name, show) {
     for (const figure of document.querySelectorAll(`figure[data-widget="${name}"]`)) {
+      const kept = {leave() {}};
       const draw = () => {
-        const box = make("div", {class: "live"});
-        show(box, window.COURSE_DATA[name], phone.matches);
-        for (const old of figure.querySelectorAll(".live")) old.remove();
-        figure.append(box);
+        const before = figure.querySelector(".live"), box = make("div", {class: "live"});
+        const focused = before ? reachable(before).indexOf(document.activeElement) : -1;
+        kept.leave();
+        figure.append(box);  // first, since what is not on the page cannot be measured
+        try { show(box, window.COURSE_DATA[name], phone.matches, kept); } catch (e) { box.remove(); throw e; }
+        if (before) before.remove();
+        if (focused >= 0) reachable(box)[focused]?.focus();
       };
       draw();
       phone.addEventListener("change", draw);
       figure.classList.add("ready");
     }
   }
+
+  const reachable = (box) => Array.from(box.querySelectorAll("button, input, select, [tabindex]"));
 
   const bytes = (value) => {
     const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -53,13 +60,14 @@ window.courseWidget = (function () {
     return String(rounded).replace("-", "−");
   };
 
-  /** A row of buttons: first, back, next, last, play; also by the arrow keys when one of them has the focus. */
-  function stepping(count, show) {
-    let at = 0, timer = null;
+  /** A row of buttons: start, back, next, play; also by the arrow keys when one of them has the focus. A button that leads
+      nowhere says so and keeps the focus: disabled, it would lose it. The place is kept.at. */
+  function stepping(count, show, kept) {
+    let at = kept.at || 0, timer = null;
     const row = make("div", {class: "controls", role: "group", "aria-label": "Steps"});
-    const back = make("button", {type: "button", class: "back", onclick: () => go(at - 1)}, "Back");
-    const next = make("button", {type: "button", class: "next", onclick: () => go(at + 1)}, "Next");
-    const start = make("button", {type: "button", class: "start", onclick: () => go(0)}, "Start");
+    const back = make("button", {type: "button", class: "back", onclick: () => at > 0 && go(at - 1)}, "Back");
+    const next = make("button", {type: "button", class: "next", onclick: () => at < count() - 1 && go(at + 1)}, "Next");
+    const start = make("button", {type: "button", class: "start", onclick: () => at > 0 && go(0)}, "Start");
     const play = make("button", {type: "button", class: "play", onclick: () => timer ? stop() : run()}, "Play");
     const place = make("span", {class: "place"});
     const stop = () => { clearInterval(timer); timer = null; play.textContent = "Play"; };
@@ -69,9 +77,9 @@ window.courseWidget = (function () {
       timer = setInterval(() => { if (at >= count() - 1) stop(); else move(at + 1); }, 650);
     };
     const move = (to) => {
-      at = Math.max(0, Math.min(count() - 1, to));
-      back.disabled = start.disabled = at === 0;
-      next.disabled = at === count() - 1;
+      kept.at = at = Math.max(0, Math.min(count() - 1, to));
+      for (const [button, useless] of [[back, at === 0], [start, at === 0], [next, at === count() - 1]])
+        button.setAttribute("aria-disabled", String(useless));
       place.textContent = `${at + 1} of ${count()}`;
       show(at);
     };
@@ -83,6 +91,7 @@ window.courseWidget = (function () {
       go(to);
     });
     row.append(start, back, next, play, place);
+    kept.leave = stop;
     return {row, go, at: () => at};
   }
 

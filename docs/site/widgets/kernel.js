@@ -1,6 +1,6 @@
 // Chapter 4: the plain fused kernel, step by step: the lines of the compiled source, and which memory they touch.
 "use strict";
-courseWidget.widget("kernel", (box, data, narrow) => {
+courseWidget.widget("kernel", (box, data, narrow, kept) => {
   const {make, bytes, stepping} = courseWidget;
   const PLACES = [["global memory", ["Q", "K", "V", "O"]],
                   ["shared memory of the block", ["Q_smem", "K_smem", "V_smem", "P_smem"]],
@@ -19,7 +19,7 @@ courseWidget.widget("kernel", (box, data, narrow) => {
     pre.append(shown);
     return shown;
   });
-  const steps = stepping(() => data.steps.length, show);
+  const steps = stepping(() => data.steps.length, show, kept);
   const launch = data.launch.find((l) => l.kernel === "tiled"), traffic = data.traffic.find((t) => t.kernel === "tiled");
   box.append(make("h4", {}, "The kernel, step by step"), choose, steps.row, drawing, say, list,
              make("p", {class: "about"}, `A block has ${launch.threads} threads, ${launch.block_m} queries and tiles of ${launch.block_n} keys, and takes ` +
@@ -53,5 +53,5 @@ courseWidget.widget("kernel", (box, data, narrow) => {
     const first = lines[step.lines[0]];
     list.scrollTop = first.offsetTop - list.offsetTop - 40;
   }
-  steps.go(0);
+  steps.go(steps.at());
 });

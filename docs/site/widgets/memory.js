@@ -1,16 +1,16 @@
 // Chapter 1: what S and P cost beside Q, K, V and O, at a length that the reader chooses. Figures are the program's.
 "use strict";
-courseWidget.widget("memory", (box, data, narrow) => {
+courseWidget.widget("memory", (box, data, narrow, kept) => {
   const {make, bytes, seconds, significant} = courseWidget;
   const rows = data.accounting.filter((row) => row.length >= 512);  // below, the strips are no strips
   const DIM = 64, TILE = 64;  // channels of a head, and the tile that is drawn, as in the chapter
 
-  const slider = make("input", {type: "range", min: 0, max: rows.length - 1, value: 1, step: 1,
+  const slider = make("input", {type: "range", min: 0, max: rows.length - 1, value: kept.row ?? 1, step: 1,
                                 "aria-label": "Length T", oninput: () => show()});
   const length = make("output", {});
   const way = make("button", {type: "button", "aria-pressed": "false",
                               onclick: () => { blocked = !blocked; show(); }}, "In tiles");
-  let blocked = false;
+  let blocked = kept.blocked || false;
   const SIDE = 250, LEFT = 96, TOP = 74, SIZE = narrow ? 19 : 15;
   const drawing = make("svg:svg", {viewBox: "0 0 442 332", role: "img", style: "max-width: 500px"});
   const body = make("tbody");
@@ -21,7 +21,7 @@ courseWidget.widget("memory", (box, data, narrow) => {
     make("p", {class: "about"}, "One head, to scale: the sides of S and P are T long, Q, K, V and O are T by 64. " +
       "The figures below are of one layer of 4 sequences with 12 heads, bf16."),
     make("div", {class: "scroll"}, make("table", {},
-      make("thead", {}, make("tr", {}, make("th", {}, "bytes"), make("th", {class: "number"}, "naive"),
+      make("thead", {}, make("tr", {}, make("th", {}, "one layer"), make("th", {class: "number"}, "naive"),
                              make("th", {class: "number"}, "in tiles"))), body)));
 
   function strip(x, y, width, height, label, labelX, labelY) {
@@ -31,7 +31,8 @@ courseWidget.widget("memory", (box, data, narrow) => {
   }
 
   function show() {
-    const row = rows[Number(slider.value)];
+    Object.assign(kept, {row: Number(slider.value), blocked});
+    const row = rows[kept.row];
     const T = row.length, scale = SIDE / T;
     length.textContent = T.toLocaleString("en");
     slider.setAttribute("aria-valuetext", `${T} tokens`);

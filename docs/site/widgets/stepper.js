@@ -1,6 +1,6 @@
 // Chapter 2: the recurrence, a block at a time. Every number is from the program's trace.
 "use strict";
-courseWidget.widget("stepper", (box, data, narrow) => {
+courseWidget.widget("stepper", (box, data, narrow, kept) => {
   const {make, significant, stepping} = courseWidget;
   const trace = data.trace;
   const scores = trace.flatMap((step) => step.scores);
@@ -16,7 +16,7 @@ courseWidget.widget("stepper", (box, data, narrow) => {
   const drawing = make("svg:svg", {viewBox: `0 0 ${WIDTH} 250`, role: "img"});
   const say = make("p", {class: "say", "aria-live": "polite"});
   const body = make("tbody");
-  const steps = stepping(() => trace.length + 1, show);
+  const steps = stepping(() => trace.length + 1, show, kept);
   box.append(make("h4", {}, "Eight scores, two at a time"), steps.row, drawing, say,
              make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, ""),
                make("th", {class: "number"}, "before"), make("th", {class: "number"}, narrow ? "× corr." : "× correction"),
@@ -70,5 +70,5 @@ courseWidget.widget("stepper", (box, data, narrow) => {
     if (at === trace.length)
       say.textContent += ` All scores are seen: the first channel of O is acc / l = ${significant(step.acc_new[0] / step.l_new, 4)}.`;
   }
-  steps.go(0);
+  steps.go(steps.at());
 });

@@ -1,7 +1,7 @@
 // Chapter 3: the tiles of S in the order in which each schedule visits them, with what it loads and stores. Every
 // step is from the program's trace.
 "use strict";
-courseWidget.widget("tile-scan", (box, data) => {
+courseWidget.widget("tile-scan", (box, data, narrow, kept) => {
   const {make, bytes, stepping} = courseWidget;
   const CELL = 38, LEFT = 46, TOP = 46;
 
@@ -20,18 +20,18 @@ courseWidget.widget("tile-scan", (box, data) => {
     return found;
   }
   const scans = data.traces.map((trace) => ({trace, visits: visits(trace), name: trace.schedule}));
-  let scan = scans.at(-1);
+  let scan = scans.find((each) => each.name === kept.order) || scans.at(-1);
   const order = make("fieldset", {class: "order"}, make("legend", {}, "Outer loop:"));
   scans.forEach((each, i) => {
     const button = make("input", {type: "radio", name: "tile-scan-order", value: each.name, checked: each === scan,
-                                  onchange: () => { scan = each; steps.go(0); }});
+                                  onchange: () => { scan = each; kept.order = each.name; steps.go(0); }});
     order.append(make("label", {}, button, each.name.replace(" outside", "")));
   });
   const drawing = make("svg:svg", {viewBox: "0 0 356 356", role: "img"});
   const side = make("div", {class: "side"});
   const say = make("p", {class: "say", "aria-live": "polite"});
   const totals = make("tbody");
-  const steps = stepping(() => scan.visits.length, show);
+  const steps = stepping(() => scan.visits.length, show, kept);
   box.append(make("h4", {}, "Which tile comes next?"), make("div", {class: "controls"}, order), steps.row,
              make("div", {class: "beside"}, drawing, side), say,
              make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "so far"), make("th", {class: "number"}, "read"),
@@ -97,5 +97,5 @@ courseWidget.widget("tile-scan", (box, data) => {
         (events.some((e) => e.store) ? " O is done and written once." : "")
       : `Key block ${here.kv} stays; query block ${here.q} passes by, and its O, m and l are read and written again.`;
   }
-  steps.go(0);
+  steps.go(steps.at());
 });

@@ -1,7 +1,7 @@
 // Chapter 9: what each warpgroup does when. A bar lies between two clock stamps that a kernel left. Where the clock
 // gives an order only, every change stands one step after the last.
 "use strict";
-courseWidget.widget("timeline", (box, data, narrow) => {
+courseWidget.widget("timeline", (box, data, narrow, kept) => {
   const {make} = courseWidget;
   const WIDTH = narrow ? 380 : 720, LEFT = narrow ? 44 : 100, RIGHT = 22, HEAD = 26, LANE = 27, BAR = 21;
   const FIRST_CHANGES = narrow ? 22 : 40; // in the first window
@@ -112,9 +112,10 @@ courseWidget.widget("timeline", (box, data, narrow) => {
   }
   /** Shows a window of the axis that begins there, if the timeline is long enough. */
   function place(begin, span) {
-    span = Math.min(span, length);
+    span = Math.round(Math.min(span, length));
     from = Math.round(Math.max(0, Math.min(length - span, begin)));
-    to = from + Math.round(span);
+    to = from + span;
+    kept.view = {source: Number(sourceChoice.value), above: above.value, below: below.value, from, to, moment};
     draw();
     tell();
   }
@@ -195,5 +196,13 @@ courseWidget.widget("timeline", (box, data, narrow) => {
   }
 
   fill(sourceChoice, data.sources.map((s, i) => [String(i), s.order ? `${s.name}: order only` : `${s.name}: measured`]), "0");
-  take(0);
+  const {view} = kept;
+  sourceChoice.value = String(view ? view.source : 0);
+  take(Number(sourceChoice.value));
+  if (view) {
+    [above.value, below.value] = [view.above, view.below];
+    choose(false);
+    moment = view.moment;
+    place(view.from, view.to - view.from);
+  }
 });
