@@ -32,8 +32,11 @@ class Links(unittest.TestCase):
 
     def test_nothing_comes_from_the_network(self):
         for page in ['<script src="https://example.org/x.js"></script>', '<link href="//example.org/x.css">',
-                     '<img src="http://example.org/x.png">']:
+                     '<img src="http://example.org/x.png">', '<img srcset="https://example.org/x.png 2x">',
+                     '<video poster="https://example.org/x.png">', '<audio src="https://example.org/x.ogg">',
+                     '<p style="background: url(https://example.org/x.png)">']:
             self.assertEqual(len(self.faults(a_html=page)), 1, page)
+        self.assertEqual(len(self.faults(a_css='@import "https://example.org/x.css";')), 1)
         self.assertEqual(len(self.faults(a_css="x { background: url(no.png) }")), 1)
 
 

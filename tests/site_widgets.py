@@ -58,6 +58,12 @@ class Widgets(Browser):
         self.assertEqual(self.all(".widget rect.tile"), [])
         self.one(".widget button").send_keys(Keys.SPACE)
         self.assertEqual(len(self.all(".widget rect.tile")), 1)
+        # At the greatest length, where strips are thin: the tile can be seen, and the names do not lie on each other.
+        self.assertGreaterEqual(float(self.one(".widget rect.tile").get_attribute("width")), 4)
+        baselines = self.driver.execute_script("""return Array.from(document.querySelectorAll('.widget svg text')).filter(t => 'KV'.includes(t.textContent))
+            .map(t => [+t.getAttribute('y'), parseFloat(getComputedStyle(t).fontSize)])""")
+        self.assertEqual(len(baselines), 2)
+        self.assertGreaterEqual(abs(baselines[0][0] - baselines[1][0]), baselines[0][1])
 
     def test_stepper(self):
         trace = recorded("stepper")["trace"]
@@ -108,6 +114,10 @@ class Widgets(Browser):
             self.all(".widget rect.tile.diagonal")[3].click()
             title = self.driver.execute_script("return document.querySelector('.widget svg title').textContent")
             self.assertIn("query block 3 ", title)
+            self.one(".widget .back").send_keys(Keys.ARROW_DOWN)
+            self.assertIn("query block 4 ", self.driver.execute_script("return document.querySelector('.widget svg title').textContent"))
+            self.one(".widget .back").send_keys(Keys.ARROW_UP)
+            self.assertIn("query block 3 ", self.driver.execute_script("return document.querySelector('.widget svg title').textContent"))
 
     def test_kernel(self):
         steps = json.loads((DATA / "kernel_steps.json").read_text(encoding="utf-8"))
@@ -203,6 +213,29 @@ class Widgets(Browser):
         turn(turned)
         self.assertEqual(seen(), before)
 
+    def test_words_stand_out_from_their_ground(self):
+        """At least 4.5 to 1, as WCAG 2.1 asks in 1.4.3: the words beside the tiles, the lines of the kernel that are lit, the names of the results."""
+        faint = """const parts = (c) => c.match(/[\\d.]+/g).map(Number);
+            const light = (c) => parts(c).slice(0, 3).map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+                .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+            const ground = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if ((parts(c)[3] ?? 1) === 1) return c; } };
+            const words = Array.from(document.querySelectorAll(arguments[0])).filter(e => Array.from(e.childNodes).some(n => n.nodeType === 3 && n.data.trim()));
+            return [words.length, words.map(e => { const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((x, y) => x - y);
+                return [e.textContent, (b + .05) / (a + .05)]; }).filter(w => w[1] < 4.5)]"""
+        for page, places in (("03_blocked_attention.html", ".widget .side *"), ("04_cuda_tiled.html", ".widget .lit, .widget .lit *"),
+                             ("06_benchmark.html", ".widget .names label")):
+            self.open(page)
+            for theme in range(2):
+                for _ in range(int(self.text(".widget .place").split()[-1]) if self.all(".widget .place") else 1):
+                    count, weak = self.driver.execute_script(faint, places)
+                    self.assertTrue(count or page.startswith("06") and not self.all(".widget .names"), page)
+                    self.assertEqual(weak, [], (page, theme))
+                    for button in self.all(".widget .next"):
+                        button.send_keys(Keys.ENTER)
+                for button in self.all(".widget .start"):
+                    button.send_keys(Keys.ENTER)
+                self.one("#theme-button").click()
+
     def explore(self, folder):
         """Compares every number that the explorer on the open page shows with the results in `folder`/docs/results."""
         rows = {}
@@ -242,6 +275,10 @@ class Widgets(Browser):
                                 self.near(number(text), row["tflops"], 3)
                             elif row.get("peak_bytes") is not None:
                                 self.near(in_bytes(text), row["peak_bytes"], 3)
+                        outside = self.driver.execute_script("""const box = document.querySelector('.widget svg').getBoundingClientRect();
+                            return Array.from(document.querySelectorAll('.widget svg text')).filter(t =>
+                            t.getBoundingClientRect().left < box.left - .5).map(t => t.textContent)""")
+                        self.assertEqual(outside, [], (name, shapes, quantity))
                     missing = len(self.all(".widget svg .missing"))
                     self.assertEqual(missing, sum(bool(re.search("out of memory|unsupported", text)) for _, _, text in shown))
         self.assertEqual(seen, set(rows))

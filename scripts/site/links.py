@@ -5,7 +5,15 @@ import re
 import urllib.parse
 
 ADDRESS_ATTRIBUTES = {("a", "href"), ("link", "href"), ("img", "src"), ("script", "src"), ("form", "action"),
-                      ("iframe", "src"), ("object", "data"), ("source", "src")}
+                      ("iframe", "src"), ("object", "data"), ("source", "src"), ("video", "src"), ("video", "poster"),
+                      ("audio", "src"), ("track", "src"), ("embed", "src"), ("image", "href"), ("use", "href")}
+STYLE_ADDRESS = re.compile(r"url\(\s*[\"']?([^)\"']+)|@import\s+[\"']([^\"']+)")
+
+
+def addresses_in(style):
+    """The addresses that a style sheet or a style attribute loads, those inside the file itself left out."""
+    found = [(a or b).strip() for a, b in STYLE_ADDRESS.findall(style)]
+    return [address for address in found if not address.startswith(("data:", "#"))]
 
 
 class Reader(html.parser.HTMLParser):
@@ -21,6 +29,10 @@ class Reader(html.parser.HTMLParser):
                 self.anchors.add(value)
             elif (tag, name) in ADDRESS_ATTRIBUTES and value:
                 self.links.append((tag, value))
+            elif name == "srcset" and value:
+                self.links += [(tag, part.split()[0]) for part in re.split(r",\s+", value) if part.strip()]
+            elif name == "style" and value:
+                self.links += [("style", address) for address in addresses_in(value)]
 
 
 def faults_of(site):
@@ -46,7 +58,7 @@ def faults_of(site):
             elif anchor and target in read and urllib.parse.unquote(anchor) not in read[target].anchors:
                 faults.append(f"{where}: {link}: no such place on the page")
     for path in sorted(site.rglob("*.css")):
-        for link in re.findall(r"url\(\s*[\"']?([^)\"']+)", path.read_text(encoding="utf-8")):
-            if not link.startswith(("data:", "#")) and not (path.parent / link.split("#")[0].split("?")[0]).is_file():
+        for link in addresses_in(path.read_text(encoding="utf-8")):
+            if not (path.parent / link.split("#")[0].split("?")[0]).is_file():
                 faults.append(f"{path.relative_to(site)}: {link}: no such file")
     return faults

@@ -68,7 +68,7 @@ courseWidget.widget("explorer", (box, data, narrow, kept) => {
     for (const name of series.keys()) {
       const tick = make("input", {type: "checkbox", checked: !hidden.has(name), "data-name": name,
                                   onchange: () => { tick.checked ? hidden.delete(name) : hidden.add(name); draw(series, colour); }});
-      names.append(make("label", {style: `color: ${colour.get(name)}`}, tick, ` ${name}`));
+      names.append(make("label", {}, tick, make("span", {class: "colour", style: `background: ${colour.get(name)}`}), ` ${name}`));
     }
     const first = group.contexts[0];
     context.textContent = [group.name, first.driver && `driver ${first.driver}`, first.compiler, first.commit && `commit ${first.commit}`,
@@ -87,7 +87,7 @@ courseWidget.widget("explorer", (box, data, narrow, kept) => {
     table.textContent = "";
     drawing.append(make("svg:title", {}, `${q.label} against T`));
     if (!values.length) { drawing.append(make("svg:text", {x: 200, y: 190, "text-anchor": "middle"}, "Nothing to show.")); }
-    const LEFT = 88, RIGHT = 16, TOP = 34, BOTTOM = 344, WIDTH = narrow ? 400 : 640;
+    const RIGHT = 16, TOP = 34, BOTTOM = 344, WIDTH = narrow ? 400 : 640;
     let low, high, ticks = [];
     if (q.logarithmic) {
       const base = quantity.value === "memory" ? 2 : 10;
@@ -103,12 +103,17 @@ courseWidget.widget("explorer", (box, data, narrow, kept) => {
       high = Math.ceil(top / step) * step;
       for (let v = 0; v <= high * 1.0001; v += step) ticks.push(v);
     }
+    const marks = values.length ? ticks.map((tick) => make("svg:text", {"text-anchor": "end", "font-size": 13}, q.show(tick))) : [];
+    drawing.append(...marks);
+    const LEFT = Math.max(60, ...marks.map((mark) => 12 + mark.getComputedTextLength()));  // room for the widest
     const spread = Math.log2(lengths.at(-1) / lengths[0]) || 1;
     const x = (T) => LEFT + 16 + (WIDTH - LEFT - RIGHT - 32) * (lengths.length > 1 ? Math.log2(T / lengths[0]) / spread : .5);
     const y = (v) => BOTTOM - (BOTTOM - TOP) * (q.logarithmic ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
-    if (values.length) for (const tick of ticks)
-      drawing.append(make("svg:line", {x1: LEFT, x2: WIDTH - RIGHT, y1: y(tick), y2: y(tick), stroke: "var(--rule)"}),
-                     make("svg:text", {x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end", "font-size": 13}, q.show(tick)));
+    marks.forEach((mark, i) => {
+      mark.setAttribute("x", LEFT - 8);
+      mark.setAttribute("y", y(ticks[i]) + 4);
+      drawing.append(make("svg:line", {x1: LEFT, x2: WIDTH - RIGHT, y1: y(ticks[i]), y2: y(ticks[i]), stroke: "var(--rule)"}));
+    });
     for (const T of lengths)
       drawing.append(make("svg:text", {x: x(T), y: BOTTOM + 22, "text-anchor": "middle", "font-size": 13}, T >= 1024 ? `${T / 1024}k` : String(T)));
     drawing.append(make("svg:line", {x1: LEFT, x2: WIDTH - RIGHT, y1: BOTTOM, y2: BOTTOM, stroke: "var(--grey)"}));

@@ -18,7 +18,7 @@ courseWidget.widget("memory", (box, data, narrow, kept) => {
     make("h4", {}, "How large are S and P?"),
     make("div", {class: "controls"}, make("label", {}, "T"), slider, length, way),
     drawing,
-    make("p", {class: "about"}, "One head, to scale: the sides of S and P are T long, Q, K, V and O are T by 64. " +
+    make("p", {class: "about"}, "One head, to scale: the sides of S and P are T long, Q, K, V and O are T by 64; strips and tiles too small to be seen are drawn larger. " +
       "The figures below are of one layer of 4 sequences with 12 heads, bf16."),
     make("div", {class: "scroll"}, make("table", {},
       make("thead", {}, make("tr", {}, make("th", {}, "one layer"), make("th", {class: "number"}, "naive"),
@@ -46,11 +46,12 @@ courseWidget.widget("memory", (box, data, narrow, kept) => {
     // Above the square there is room for two thin strips only.
     const high = Math.min(thin, 29);
     strip(LEFT, TOP - 8 - high, SIDE, high, "K", LEFT - 14, TOP - 2 - high / 2);
-    strip(LEFT, TOP - 14 - 2 * high, SIDE, high, "V", LEFT - 14, TOP - 8 - 1.5 * high);
+    // Their names keep the height of a line apart, however thin the strips are.
+    strip(LEFT, TOP - 14 - 2 * high, SIDE, high, "V", LEFT - 14, TOP - 2 - high / 2 - Math.max(SIZE, 6 + high));
     drawing.append(make("svg:rect", {x: LEFT, y: TOP, width: SIDE, height: SIDE, fill: blocked ? "none" : "var(--orange)",
                                      stroke: "var(--orange)", "stroke-dasharray": blocked ? "4 4" : "none", class: "scores"}));
     if (blocked)
-      drawing.append(make("svg:rect", {x: LEFT, y: TOP, width: TILE * scale, height: TILE * scale, fill: "var(--orange)", class: "tile"}));
+      drawing.append(make("svg:rect", {x: LEFT, y: TOP, width: Math.max(TILE * scale, 4), height: Math.max(TILE * scale, 4), fill: "var(--orange)", class: "tile"}));
     drawing.append(make("svg:text", {x: LEFT + SIDE / 2, y: TOP + SIDE / 2 + 6, "text-anchor": "middle", "font-size": narrow ? 24 : 20,
                                      style: blocked ? "" : "fill: var(--paper)"},
                         blocked ? "never written" : "S, and P after it"));

@@ -37,7 +37,15 @@ courseWidget.widget("tile-scan", (box, data, narrow, kept) => {
              make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, "so far"), make("th", {class: "number"}, "read"),
                make("th", {class: "number"}, "written"))), totals),
              make("p", {class: "about"}, `${scan.trace.len_q} queries and keys of ${scan.trace.head_dim} channels in fp32, causal, ` +
-               `in tiles of ${scan.trace.block_q} × ${scan.trace.block_kv}. A query block can also be chosen by a click on its row.`));
+               `in tiles of ${scan.trace.block_q} × ${scan.trace.block_kv}. A query block can also be chosen by a click on its row, or by the arrow keys up and down while a button of the steps has the focus.`));
+
+  steps.row.addEventListener("keydown", (event) => {
+    const move = {ArrowUp: -1, ArrowDown: 1}[event.key];
+    if (!move) return;
+    event.preventDefault();
+    const q = scan.visits[steps.at()].q + move, target = scan.visits.findIndex((visit) => visit.q === q);
+    if (target >= 0) steps.go(target);
+  });
 
   const text = (x, y, what, more = {}) => make("svg:text", {x, y, "font-size": 14, ...more}, what);
   const sum = (events, key) => events.filter((e) => e[key]).reduce((total, e) => total + e.bytes, 0);
