@@ -53,6 +53,15 @@ class Frame(Browser):
         self.open("search.html?q=AttentionProblem")
         self.wait(lambda: self.all("#search-page li"), "results")
         self.assertTrue(any("reference/" in a.get_attribute("href") for a in self.all("#search-page a")))
+        # A word that begins so comes before one that only holds it: TMA, and sofTMAx.
+        self.open("search.html?q=tma")
+        self.wait(lambda: self.all("#search-page li"), "results")
+        self.assertRegex(self.text("#search-page li b"), r"\bTMA\b")
+        self.open("search.html?q=LSE")
+        self.wait(lambda: self.all("#search-page li"), "results")
+        self.assertNotIn("\\", self.text("#search-page"))
+        self.open("search.html")
+        self.assertIn("Type what you look for", self.text("#search-page"))
         self.open("search.html?q=nosuchwordanywhere")
         self.wait(lambda: "Nothing found" in self.text("#search-page"), "a word of regret")
 

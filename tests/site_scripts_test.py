@@ -76,6 +76,13 @@ class Search(unittest.TestCase):
         self.assertNotIn("#", entries[1]["text"])
         self.assertEqual(entries[2]["text"], "because")
 
+    def test_formulas_are_words(self):
+        page = next(page for page in contents.contents()[0] if page.chapter)
+        body = r'<h1>x</h1><p>the <span class="math">c \cdot \text{LSE}_{i}</span> of <code>"\n"</code></p>'
+        text = search_index.entries_of(page, body)[0]["text"]
+        self.assertIn("c cdot LSE_i of", text.replace("  ", " "))
+        self.assertIn(r'"\n"', text)
+
 
 class Contents(unittest.TestCase):
     def test_the_order_of_the_course(self):

@@ -14,6 +14,8 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "scripts" / "site")]
 from widgets import RESULTS, write_data  # noqa: E402
 
 DATA = ROOT / "docs" / "site" / "data"
+# Runs that the explorer sets apart from the others of their machine.
+RUNS = {"small_card": ", with the memory of a small card", "tensor_cores": ", chapter 8 beside FlashAttention-2"}
 
 
 def recorded(name):
@@ -241,17 +243,18 @@ class Widgets(Browser):
         rows = {}
         for path in sorted((folder / "docs/results").glob("*/*.json")):
             document = json.loads(path.read_text(encoding="utf-8"))
+            run = next((text for name, text in RUNS.items() if name in path.name), "")
             for row in document["rows"] if path.name in RESULTS else []:
                 if row.get("set") and row.get("cache"):
                     machine = document["context"].get("gpu") if row["device"] == "cuda" else document["context"]["machine"]
-                    rows[(machine, "small_card" in path.name, row["set"], row["cache"], row["implementation"], row["len_q"])] = row
+                    rows[(machine + run, row["set"], row["cache"], row["implementation"], row["len_q"])] = row
         select = lambda label: Select(self.one(f".widget select[aria-label='{label}']"))
         values = lambda label: [option.get_attribute("value") for option in select(label).options]
         units = {"s": 1e3, "ms": 1, "µs": 1e-3, "ns": 1e-6}
         seen = set()
         for machine in values("Machine"):
             select("Machine").select_by_value(machine)
-            name, _, small = select("Machine").first_selected_option.text.partition(", with")
+            name = select("Machine").first_selected_option.text
             for shapes in values("Shapes"):
                 select("Shapes").select_by_value(shapes)
                 for cache in values("Cache"):
@@ -261,7 +264,7 @@ class Widgets(Browser):
                         shown = self.driver.execute_script("""return Array.from(document.querySelectorAll('.widget tbody td[data-t]'))
                             .map(c => [c.parentElement.dataset.name, +c.dataset.t, c.textContent])""")
                         for implementation, length, text in shown:
-                            key = (name, bool(small), shapes, cache, implementation, length)
+                            key = (name, shapes, cache, implementation, length)
                             row = rows.get(key)
                             if row is None:
                                 self.assertEqual(text, "", key)
@@ -307,6 +310,8 @@ class Widgets(Browser):
                                      timed("fused", 512, 0.01, set="short", cache="warm", bound_share=None)]),
             "small_card.json": (gpu, [timed("fused", 1024, 0.0124), lacking("naive", 1024, "out_of_memory")]),
             "peers.json": ({**gpu, "program": "scripts/peers.py"}, [timed("peer", 1024, 0.011), timed("peer", 4096, 1.25)]),
+            "tensor_cores.json": (gpu, [timed("last", 1024, 0.0111)]),
+            "tensor_cores_peers.json": ({**gpu, "program": "scripts/peers.py"}, [timed("peer", 1024, 0.0113)]),
             "benchmark_cpu.json": ({**gpu, "gpu": None}, [timed("naive", 1024, 2345.6, device="cpu", cache="warm")]),
         }
         with tempfile.TemporaryDirectory() as holder:

@@ -104,6 +104,13 @@
     script.onerror = reject;
     document.head.append(script);
   });
+  // Where a word begins with `word`; -1 if none does.
+  const begins = (text, word) => {
+    let at = text.indexOf(word);
+    while (at > 0 && /[\p{L}\p{N}]/u.test(text[at - 1])) at = text.indexOf(word, at + 1);
+    return at;
+  };
+  const points = (text, word, whole, part) => begins(text, word) >= 0 ? whole : text.includes(word) ? part : 0;
   const found = (entries, query) => {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     if (!words.length) return [];
@@ -112,11 +119,10 @@
       const title = entry.title.toLowerCase(), page = entry.page.toLowerCase(), text = entry.text.toLowerCase();
       let score = 0;
       for (const word of words) {
-        const at = text.indexOf(word);
-        const points = (title === word ? 40 : title.includes(word) ? 20 : 0) + (page.includes(word) ? 8 : 0) +
-                       (at >= 0 ? 3 + Math.min(5, text.split(word).length - 2) : 0);
-        if (!points) { score = 0; break; }
-        score += points;
+        const often = Math.min(5, text.split(word).length - 2);
+        const gained = (title === word ? 40 : points(title, word, 20, 8)) + points(page, word, 8, 2) + points(text, word, 3 + often, 1);
+        if (!gained) { score = 0; break; }
+        score += gained;
       }
       if (score) hits.push({entry, score: score - (entry.kind === "reference" && title !== query.toLowerCase() ? 15 : 0)});
     }
@@ -124,7 +130,8 @@
   };
   const excerpt = (text, query) => {
     const word = query.toLowerCase().split(/\s+/).filter(Boolean).find((w) => text.toLowerCase().includes(w));
-    const at = word ? text.toLowerCase().indexOf(word) : 0;
+    const lower = text.toLowerCase();
+    const at = !word ? 0 : begins(lower, word) >= 0 ? begins(lower, word) : lower.indexOf(word);
     const from = Math.max(0, at - 50), line = document.createElement("span");
     line.append((from ? "… " : "") + text.slice(from, at));
     if (word) { const mark = document.createElement("mark"); mark.textContent = text.slice(at, at + word.length); line.append(mark); }
@@ -148,14 +155,16 @@
     }
     box.append(list);
   };
+  const unread = (box) => () => { box.textContent = "The index of the search cannot be read."; };
   const search = () => {
     const query = field.value.trim();
     results.hidden = query.length < 2;
     if (query.length >= 2)
-      index().then((entries) => { if (field.value.trim() === query) show(results, found(entries, query), query); });
+      index().then((entries) => { if (field.value.trim() === query) show(results, found(entries, query), query); })
+        .catch(unread(results));
   };
   field.addEventListener("input", search);
-  field.addEventListener("focus", () => { index(); search(); });
+  field.addEventListener("focus", () => { index().catch(unread(results)); search(); });
   const hide = () => { results.hidden = true; };
   document.addEventListener("click", (event) => { if (!event.target.closest("#search")) hide(); });
   document.getElementById("search").addEventListener("keydown", (event) => {
@@ -173,6 +182,7 @@
   if (page) {
     const query = new URLSearchParams(location.search).get("q") || "";
     field.value = query;
-    if (query) index().then((entries) => show(page, found(entries, query), query));
+    if (query) index().then((entries) => show(page, found(entries, query), query)).catch(unread(page));
+    else page.textContent = "Type what you look for into the field above: words of the pages, or names of functions and types.";
   }
 })();

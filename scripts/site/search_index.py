@@ -4,6 +4,12 @@ import json
 import re
 
 
+def words_of(formula):
+    """A formula as one would type it into a search: without TeX's marks."""
+    plain = re.sub(r"\\(?:text|mathrm|operatorname|left|right|frac|tfrac)\b", " ", formula)
+    return re.sub(r"[\\{}$]", "", plain)
+
+
 class Sections(html.parser.HTMLParser):
     """Cuts a page's body at its headings."""
 
@@ -13,6 +19,7 @@ class Sections(html.parser.HTMLParser):
         super().__init__(convert_charrefs=True)
         self.sections = [["", title, []]]  # anchor, heading, pieces of text
         self.in_heading, self.in_anchor, self.skipped = False, False, 0
+        self.in_mathematics = None  # the tag that ends it
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
@@ -24,8 +31,12 @@ class Sections(html.parser.HTMLParser):
             self.sections.append([anchor, "", []])
         elif tag == "a" and attributes.get("class") == "anchor":
             self.in_anchor = True
+        elif "math" in (attributes.get("class") or "").split():
+            self.in_mathematics = tag
 
     def handle_endtag(self, tag):
+        if tag == self.in_mathematics:
+            self.in_mathematics = None
         if tag in self.LEFT_OUT:
             self.skipped -= 1
         elif tag in ("h2", "h3", "summary"):
@@ -38,6 +49,8 @@ class Sections(html.parser.HTMLParser):
     def handle_data(self, data):
         if self.skipped or self.in_anchor:
             return
+        if self.in_mathematics:
+            data = words_of(data)
         if self.in_heading:
             self.sections[-1][1] += data
         else:

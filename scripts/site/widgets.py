@@ -7,7 +7,8 @@ from code_blocks import coloured_lines
 from embed import Wrong
 
 RECORDED = {"memory", "stepper", "tile-scan"}  # docs/site/data/NAME.json, written by widget_data.py
-RESULTS = ["benchmark.json", "small_card.json", "peers.json", "benchmark_cpu.json", "peers_cpu.json"]
+RESULTS = ["benchmark.json", "small_card.json", "peers.json", "tensor_cores.json", "tensor_cores_peers.json",
+           "benchmark_cpu.json", "peers_cpu.json"]
 ROW_KEYS = ["implementation", "device", "set", "cache", "batch", "heads_q", "heads_kv", "len_q", "len_kv", "head_dim",
             "dtype", "causal", "status", "reason", "median_ms", "min_ms", "runs", "tflops", "bound_share",
             "scratch_bytes", "peak_bytes"]

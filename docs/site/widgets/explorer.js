@@ -11,12 +11,13 @@ courseWidget.widget("explorer", (box, data, narrow, kept) => {
     share: {label: "Share of the bound", of: (r) => r.bound_share === null || r.bound_share === undefined ? null : 100 * r.bound_share,
             show: (v) => `${significant(v, 3)} %`},
   };
-  // Files of one machine belong together: ours and the peers'. The small card is a machine of its own.
+  // Files of one run belong together: ours and the peers'. These are runs of their own on the same machine.
+  const RUNS = {small_card: ", with the memory of a small card", tensor_cores: ", chapter 8 beside FlashAttention-2"};
   const groups = new Map();
   for (const file of data.files) {
-    const small = file.file.includes("small_card"), device = file.rows[0].device === "cuda" ? "cuda" : "cpu";
-    const key = `${file.file.split("/").slice(0, -1).join("/")}|${device}|${small}`;
-    const name = (device === "cuda" && file.context.gpu || file.context.machine) + (small ? ", with the memory of a small card" : "");
+    const run = Object.keys(RUNS).find((name) => file.file.includes(name)) || "", device = file.rows[0].device === "cuda" ? "cuda" : "cpu";
+    const key = `${file.file.split("/").slice(0, -1).join("/")}|${device}|${run}`;
+    const name = (device === "cuda" && file.context.gpu || file.context.machine) + (RUNS[run] || "");
     if (!groups.has(key)) groups.set(key, {name, device, rows: [], contexts: []});
     groups.get(key).rows.push(...file.rows.map((row) => ({...row, peer: file.context.program.includes("peers")})));
     groups.get(key).contexts.push(file.context);
