@@ -1,7 +1,7 @@
 // Chapter 6: the recorded results, of every implementation and of the peers. Nothing here is computed but the axes.
 "use strict";
 courseWidget.widget("explorer", (box, data, narrow, kept) => {
-  const {make, bytes, seconds, significant} = courseWidget;
+  const {make, scrolling, bytes, seconds, significant} = courseWidget;
   const COLOURS = ["#2f7ed8", "#d9730d", "#1a9c72", "#c2447d", "#8a63d2", "#a08a00", "#c0392b", "#5f7d95",
                    "#0f9aa8", "#b36ad9", "#7a9a1f", "#e0559a"];
   const QUANTITIES = {
@@ -44,7 +44,7 @@ courseWidget.widget("explorer", (box, data, narrow, kept) => {
   options(machine, all.map((group, i) => [String(i), group.name]));
   options(quantity, Object.entries(QUANTITIES).map(([key, q]) => [key, q.label]));
   box.append(make("h4", {}, "The results"), make("div", {class: "controls"}, quantityLabel, machineLabel, setLabel, cacheLabel), drawing, names,
-             make("div", {class: "scroll"}, table), context);
+             scrolling("The results as a table", table), context);
 
   const shape = (row) => `${row.set}: B${row.batch} H${row.heads_q}` + (row.heads_kv !== row.heads_q ? `/${row.heads_kv}` : "") +
     ` d${row.head_dim} ${row.dtype}${row.causal ? " causal" : ""}`;

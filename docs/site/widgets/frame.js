@@ -16,6 +16,9 @@ window.courseWidget = (function () {
     return element;
   }
 
+  /** A table that scrolls by itself where it is wider than its place, with the arrow keys too. */
+  const scrolling = (label, table) => make("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": label}, table);
+
   const phone = window.matchMedia("(max-width: 560px)");
 
   /** Calls show(box, data, narrow, kept) for each place on the page that asks for this picture, and again when the page
@@ -95,5 +98,5 @@ window.courseWidget = (function () {
     return {row, go, at: () => at};
   }
 
-  return {widget, make, bytes, seconds, significant, stepping};
+  return {widget, make, scrolling, bytes, seconds, significant, stepping};
 })();

@@ -1,7 +1,7 @@
 // Chapter 1: what S and P cost beside Q, K, V and O, at a length that the reader chooses. Figures are the program's.
 "use strict";
 courseWidget.widget("memory", (box, data, narrow, kept) => {
-  const {make, bytes, seconds, significant} = courseWidget;
+  const {make, scrolling, bytes, seconds, significant} = courseWidget;
   const rows = data.accounting.filter((row) => row.length >= 512);  // below, the strips are no strips
   const DIM = 64, TILE = 64;  // channels of a head, and the tile that is drawn, as in the chapter
 
@@ -20,7 +20,7 @@ courseWidget.widget("memory", (box, data, narrow, kept) => {
     drawing,
     make("p", {class: "about"}, "One head, to scale: the sides of S and P are T long, Q, K, V and O are T by 64; strips and tiles too small to be seen are drawn larger. " +
       "The figures below are of one layer of 4 sequences with 12 heads, bf16."),
-    make("div", {class: "scroll"}, make("table", {},
+    scrolling("The figures as a table", make("table", {},
       make("thead", {}, make("tr", {}, make("th", {}, "one layer"), make("th", {class: "number"}, "naive"),
                              make("th", {class: "number"}, "in tiles"))), body)));
 

@@ -1,7 +1,7 @@
 // Chapter 2: the recurrence, a block at a time. Every number is from the program's trace.
 "use strict";
 courseWidget.widget("stepper", (box, data, narrow, kept) => {
-  const {make, significant, stepping} = courseWidget;
+  const {make, scrolling, significant, stepping} = courseWidget;
   const trace = data.trace;
   const scores = trace.flatMap((step) => step.scores);
   const weights = trace.flatMap((step) => step.weights);
@@ -18,7 +18,7 @@ courseWidget.widget("stepper", (box, data, narrow, kept) => {
   const body = make("tbody");
   const steps = stepping(() => trace.length + 1, show, kept);
   box.append(make("h4", {}, "Eight scores, two at a time"), steps.row, drawing, say,
-             make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, ""),
+             scrolling("The state as a table", make("table", {}, make("thead", {}, make("tr", {}, make("th", {}, ""),
                make("th", {class: "number"}, "before"), make("th", {class: "number"}, narrow ? "× corr." : "× correction"),
                make("th", {class: "number"}, "+ new"), make("th", {class: "number"}, "after"))), body)));
 

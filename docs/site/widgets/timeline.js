@@ -2,7 +2,7 @@
 // gives an order only, every change stands one step after the last.
 "use strict";
 courseWidget.widget("timeline", (box, data, narrow, kept) => {
-  const {make} = courseWidget;
+  const {make, scrolling} = courseWidget;
   const WIDTH = narrow ? 380 : 720, LEFT = narrow ? 44 : 100, RIGHT = 22, HEAD = 26, LANE = 27, BAR = 21;
   const FIRST_CHANGES = narrow ? 22 : 40; // in the first window
   const COLOURS = {grey: "var(--grey)", purple: "var(--keyword)", orange: "var(--orange)", blue: "var(--blue)", green: "var(--green)",
@@ -57,7 +57,7 @@ courseWidget.widget("timeline", (box, data, narrow, kept) => {
   const say = make("div", {class: "say moment", "aria-live": "polite"});
   const table = make("table", {class: "shares"}), about = make("p", {class: "about"});
   box.append(make("h4", {}, "What the warpgroups do when"), make("div", {class: "controls"}, sourceLabel, aboveLabel, belowLabel), about, row, drawing, say,
-             make("div", {class: "scroll"}, table));
+             scrolling("Shares of the phases", table));
 
   const KEYS = {ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => pan(-1), PageDown: () => pan(1), "+": () => zoom(.5), "=": () => zoom(.5),
                 "-": () => zoom(2), "0": () => zoom(Infinity), Home: () => go(0), End: () => go(length)};
