@@ -13,12 +13,11 @@ import re
 import sys
 import urllib.parse
 
-from pages import ROOT, fenced, pages
+from pages import INLINE_CODE, ROOT, fenced, pages
 
 LINKS = [re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)"),  # [text](target "title")
          re.compile(r"(?:src|href)\s*=\s*[\"']([^\"']+)[\"']"),
          re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)")]               # [label]: target
-INLINE_CODE = re.compile(r"(`+)(?:.*?[^`])?\1(?!`)")
 MATHEMATICS = re.compile(r"\$[^$\n]+\$")
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 

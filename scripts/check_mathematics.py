@@ -14,9 +14,8 @@ import re
 import string
 import sys
 
-from pages import ROOT, fenced, pages
+from pages import INLINE_CODE, ROOT, fenced, pages
 
-INLINE_CODE = re.compile(r"(`+)(?:.*?[^`])?\1(?!`)")
 MATHEMATICS = re.compile(r"\$\$.+?\$\$|\$[^$]+\$", re.DOTALL)
 ESCAPE = re.compile(r"\\[" + re.escape(string.punctuation) + "]")
 

@@ -4,6 +4,7 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+INLINE_CODE = re.compile(r"(`+)(?:.*?[^`])?\1(?!`)")
 
 
 def pages(root):

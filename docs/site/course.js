@@ -129,9 +129,10 @@
     return hits.sort((a, b) => b.score - a.score).slice(0, 30).map((hit) => hit.entry);
   };
   const excerpt = (text, query) => {
-    const word = query.toLowerCase().split(/\s+/).filter(Boolean).find((w) => text.toLowerCase().includes(w));
     const lower = text.toLowerCase();
-    const at = !word ? 0 : begins(lower, word) >= 0 ? begins(lower, word) : lower.indexOf(word);
+    const word = query.toLowerCase().split(/\s+/).filter(Boolean).find((w) => lower.includes(w));
+    const start = word ? begins(lower, word) : 0;
+    const at = start >= 0 ? start : lower.indexOf(word);
     const from = Math.max(0, at - 50), line = document.createElement("span");
     line.append((from ? "… " : "") + text.slice(from, at));
     if (word) { const mark = document.createElement("mark"); mark.textContent = text.slice(at, at + word.length); line.append(mark); }
