@@ -15,7 +15,8 @@
 /// [batch, heads, tokens, channels] of 16-bit elements in global memory and boxes of 64 channels ×
 /// R tokens; in shared memory a box is R rows of 128 bytes, swizzled as in chapter 8 (chunk c of
 /// row r lies at c ^ (r % 8); boxes begin at a multiple of 1024 bytes). What lies outside the
-/// tensor is read as zero and not written:
+/// tensor is read as zero and not written, but for what follows the last channel: a store writes
+/// whole units of 16 bytes (measured on an H200):
 ///  - `load_box(to, map, barrier, channel, token, head, batch)`: its bytes count for the barrier
 ///  - `store_box(map, from, channel, token, head, batch)`; `commit_stores()`;
 ///    `wait_stores_read<PENDING>()`: until at most PENDING groups still read shared memory

@@ -30,11 +30,55 @@ struct Tensor4 {
         return inside ? elements[static_cast<std::size_t>(b * ENTRY + h * HEAD + t * TOKEN + c)]
                       : std::uint16_t{0};
     }
-    TensorMap map(int rows) {
-        return make_executor_map(elements.data(), {CHANNELS, TOKENS, HEADS, BATCH},
+    TensorMap map(int rows, std::int64_t channels = CHANNELS) {
+        return make_executor_map(elements.data(), {channels, TOKENS, HEADS, BATCH},
                                  {TOKEN, HEAD, ENTRY}, rows);
     }
 };
+
+/// Element (row, column) of the box that store_ramp() stores.
+int ramp(int row, int column) {
+    return row * 64 + (column & ~1) + (column % 2 ? 0x9001 : 0x8000);
+}
+/// Stores a box of 8 rows.
+/// @param at channel, token, head, batch
+Counters store_ramp(const TensorMap& map, const std::array<int, 4>& at) {
+    return run_block(32, 1024, [&] {
+        for (std::uint32_t row = 0; row < 8; ++row)
+            store_shared(shared_address(in_boxes(row, 2 * thread(), 0)),
+                         (row * 64 + 2 * thread()) * 0x00010001u + 0x90018000u);
+        publish_for_copies();
+        warp_barrier();
+        if (thread() == 0) {
+            store_box(map, shared_address(0), at[0], at[1], at[2], at[3]);
+            commit_stores();
+            wait_stores_read<0>();
+        }
+    });
+}
+/// Compares a tensor after store_ramp(), gaps included, with what it was.
+/// @param channels how many of every row a store may write
+/// @return how many elements are wrong, and how many bytes should have been stored
+std::array<std::uint64_t, 2> wrong_after_ramp(const Tensor4& tensor, const std::array<int, 4>& at,
+                                              int channels) {
+    const Tensor4 before;
+    std::uint64_t wrong = 0, bytes = 0;
+    for (int b = 0; b < 2; ++b)
+        for (int h = 0; h < 4; ++h)
+            for (int t = 0; t < 6; ++t)
+                for (int c = 0; c < 88; ++c) {
+                    const auto i = static_cast<std::size_t>(b * Tensor4::ENTRY + h * Tensor4::HEAD +
+                                                            t * Tensor4::TOKEN + c);
+                    const int row = t - at[1], column = c - at[0];
+                    const bool stored = b == at[3] && h == at[2] && h < 3 && t < 5 &&
+                                        c < channels && row >= 0 && row < 8 && column >= 0 &&
+                                        column < 64;
+                    wrong +=
+                        tensor.elements[i] != (stored ? ramp(row, column) : before.elements[i]);
+                    bytes += stored ? 2 : 0;
+                }
+    return {wrong, bytes};
+}
 
 TEST_CASE("executor: a box is loaded swizzled, and what lies outside the tensor is zero") {
     Tensor4 tensor;
@@ -96,38 +140,41 @@ TEST_CASE("executor: a box is stored where the tensor is, and nowhere else") {
                            {0, 0, 3, 0},
                            {0, 0, 0, -1}}) {
         Tensor4 tensor;
-        const Tensor4 before;
-        const TensorMap map = tensor.map(8);
-        const Counters counters = run_block(32, 1024, [&] {
-            for (std::uint32_t row = 0; row < 8; ++row)
-                store_shared(shared_address(in_boxes(row, 2 * thread(), 0)),
-                             (row * 64 + 2 * thread()) * 0x00010001u + 0x90018000u);
-            publish_for_copies();
-            warp_barrier();
-            if (thread() == 0) {
-                store_box(map, shared_address(0), at[0], at[1], at[2], at[3]);
-                commit_stores();
-                wait_stores_read<0>();
-            }
-        });
-        int wrong = 0;
-        std::uint64_t bytes = 0;
-        for (int b = 0; b < 2; ++b)
-            for (int h = 0; h < 4; ++h)
-                for (int t = 0; t < 6; ++t)
-                    for (int c = 0; c < 88; ++c) {
-                        const auto i = static_cast<std::size_t>(
-                            b * Tensor4::ENTRY + h * Tensor4::HEAD + t * Tensor4::TOKEN + c);
-                        const int row = t - at[1], column = c - at[0];
-                        const bool stored = b == at[3] && h == at[2] && h < 3 && t < 5 && c < 80 &&
-                                            row >= 0 && row < 8 && column >= 0 && column < 64;
-                        const int value = row * 64 + (column & ~1) + (column % 2 ? 0x9001 : 0x8000);
-                        wrong += tensor.elements[i] != (stored ? value : before.elements[i]);
-                        bytes += stored ? 2 : 0;
-                    }
+        const Counters counters = store_ramp(tensor.map(8), at);
+        const auto [wrong, bytes] = wrong_after_ramp(tensor, at, 80);
         CHECK(wrong == 0);
         CHECK(counters.global_store_bytes == bytes);
     }
+}
+
+// Measured on an H200: O of 1, 2, 63, 100 channels was overwritten right behind the last of them.
+TEST_CASE("executor: a stored box ends with a unit of 16 bytes, not with the last channel") {
+    struct Case {
+        int channels, written;
+    };
+    for (const Case& c :
+         {Case{1, 8}, {2, 8}, {8, 8}, {9, 16}, {63, 64}, {64, 64}, {65, 72}, {71, 72}, {73, 80}})
+        for (const auto& at : {std::array{0, 0, 0, 0}, {64, 0, 2, 0}, {-8, -3, 1, 0}}) {
+            CAPTURE(c.channels);
+            CAPTURE(at[0]);
+            Tensor4 tensor;
+            const Counters counters = store_ramp(tensor.map(8, c.channels), at);
+            const auto [wrong, bytes] = wrong_after_ramp(tensor, at, c.written);
+            CHECK(wrong == 0);
+            CHECK(counters.global_store_bytes == bytes);
+        }
+}
+
+TEST_CASE("executor: a box is not stored beyond the end of its tensor's memory") {
+    Tensor4 tensor;
+    const std::array end{0, 0, 2, 1};
+    CHECK_NOTHROW(store_ramp(tensor.map(8, 64), end));
+    CHECK_FAULT(store_ramp(tensor.map(8, 63), end),
+                "write of element 3583 of a global array of 3583");
+    CHECK_FAULT(store_ramp(tensor.map(8, 57), end),
+                "write of element 3583 of a global array of 3577");
+    CHECK_NOTHROW(store_ramp(tensor.map(8, 63), {0, -4, 2, 1}));  // up to the last row but one
+    CHECK_NOTHROW(store_ramp(tensor.map(8, 63), {64, 0, 2, 1}));  // nothing
 }
 
 TEST_CASE("executor: wrong boxes are refused") {

@@ -3,7 +3,6 @@
 /// The way out: from sums to O and LSE, and from registers to global memory.
 
 #include "chapters/08_tensor_cores/store_rows.h"
-#include "chapters/09_hopper/products.h"
 #include "chapters/09_hopper/recompute_rows.h"
 #include "chapters/09_hopper/row_reference.h"
 
@@ -79,38 +78,6 @@ __device__ __forceinline__ void finish_and_store(const Arguments<T>& a, const Po
                     o[r * a.o_strides.token + channel + e] = from_float<T>(values[e]);
         });
 }
-
-// [stage-tile]
-/// Finishes a warp's rows and puts them where TMA expects them: boxes of 64 rows, one for 64
-/// channels, that begin at `tile`; 16 rows and 16 channels an instruction.
-/// @param first_row of the warp's 16, counted from the block's first; the tile's first is a
-///                  multiple of 64
-template <class T, class Position, Rescale RESCALE, int COLUMN_TILES>
-__device__ __forceinline__ void finish_and_stage(const Arguments<T>& a, const Position& at,
-                                                 const Lane& lane, int first_row,
-                                                 const RowReference<RESCALE>& reference,
-                                                 float (&O)[COLUMN_TILES][4], SharedAddress tile) {
-    using Layout = TileLayout<64, /*SWIZZLED=*/true>;
-    const unsigned bad = finish_rows(a, at, lane, first_row + lane.group, reference, O);
-#pragma unroll
-    for (int i = 0; i < COLUMN_TILES / 2; ++i) {
-        std::uint32_t pieces[4];
-        pack_weights<T>(pieces, O[2 * i], O[2 * i + 1]);
-        store_matrices(
-            tile + static_cast<std::uint32_t>(i / 4) * box_bytes(64) +
-                Layout::offset(first_row % 64 + lane.index % 16, i % 4 * 2 + lane.index / 16),
-            pieces);
-    }
-    recompute_rows<8 * COLUMN_TILES>(
-        a, at, lane, first_row, bad, [&](int r, int channel, const float(&values)[2]) {
-            const SharedAddress chunk = tile +
-                                        static_cast<std::uint32_t>(channel / 64) * box_bytes(64) +
-                                        Layout::offset(r % 64, channel % 64 / 8);
-            store_shared(chunk + static_cast<std::uint32_t>(channel % 8) * 2,
-                         pack<T>(values[0], values[1]));
-        });
-}
-// [stage-tile]
 
 }  // namespace FA_KERNEL_NAMESPACE
 }  // namespace fa

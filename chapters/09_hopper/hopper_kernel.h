@@ -4,6 +4,7 @@
 /// blocks fetch one after the other; with a switch for each idea of the chapter.
 
 #include "chapters/09_hopper/load_tile.h"
+#include "chapters/09_hopper/store_tile.h"
 #include "chapters/09_hopper/tile_work.h"
 
 namespace fa {
@@ -189,15 +190,7 @@ __device__ __forceinline__ void consume(const HopperArguments<T>& a,
         trace.mark(TracePhase::finish);
         if constexpr (Config::SWITCHES.store_by_tma) {
             finish_and_stage(a, at, lane, first_row, work.reference, work.O, own_q);
-            publish_for_copies();
-            named_barrier_wait(own_barrier, 128);  // all four warps have
-            if (leader) {
-#pragma unroll
-                for (int box = 0; box < Config::HEAD_DIM / 64; ++box)
-                    store_box(a.o_map, own_q + static_cast<std::uint32_t>(box) * box_bytes(64),
-                              64 * box, at.first_q + 64 * w, at.head_q, at.batch);
-                commit_stores();
-            }
+            store_tile<Config::HEAD_DIM>(a, at, lane, first_row, own_q, own_barrier);
         } else {
             finish_and_store(a, at, lane, first_row, work.reference, work.O);
             named_barrier_wait(own_barrier, 128);  // all four warps have read the tile's number

@@ -5,6 +5,7 @@
 /// loads: thread 0 refills the ring between two steps.
 
 #include "chapters/09_hopper/load_tile.h"
+#include "chapters/09_hopper/store_tile.h"
 #include "chapters/09_hopper/tile_work.h"
 
 namespace fa {
@@ -133,16 +134,8 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
     work.run(a, lane, at.first_q + first_row + lane.group, blocks, own, by_rows(own_q), ring, turns,
              trace, [] {});
     finish_and_stage(a, at, lane, first_row, work.reference, work.O, own_q);
-    publish_for_copies();
-    named_barrier_wait(1 + w, 128);
-    if (threadIdx.x % 128 == 0) {
-#pragma unroll
-        for (int box = 0; box < HEAD_DIM / 64; ++box)
-            store_box(a.o_map, own_q + static_cast<std::uint32_t>(box) * box_bytes(64), 64 * box,
-                      at.first_q + 64 * w, at.head_q, at.batch);
-        commit_stores();
-        wait_stores_read<0>();
-    }
+    store_tile<HEAD_DIM>(a, at, lane, first_row, own_q, 1 + w);
+    if (threadIdx.x % 128 == 0) wait_stores_read<0>();  // the memory must live until then
 }
 // [kernel]
 

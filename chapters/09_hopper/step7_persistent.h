@@ -3,9 +3,9 @@
 /// Step 7: persistence. As many blocks as the GPU has multiprocessors fetch one tile after the
 /// other; the end of a tile hides behind the beginning of the next. O leaves by TMA.
 
-#include "chapters/09_hopper/finish_rows.h"
 #include "chapters/09_hopper/ladder_sizes.h"
 #include "chapters/09_hopper/load_tile.h"
+#include "chapters/09_hopper/store_tile.h"
 
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
@@ -186,12 +186,7 @@ __global__ void __launch_bounds__(PersistentStep::THREADS, 1)
 
         // [store]
         finish_and_stage(a, at, lane, first_row, reference, O, tile_q);
-        publish_for_copies();
-        named_barrier_wait(own_barrier, 128);  // all four warps have
-        if (leader) {
-            store_box(a.o_map, tile_q, 0, at.first_q + 64 * w, at.head_q, at.batch);
-            commit_stores();
-        }
+        store_tile<HEAD_DIM>(a, at, lane, first_row, tile_q, own_barrier);
         leaving = queries.stage;
         // [store]
     }

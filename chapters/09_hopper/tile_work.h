@@ -5,6 +5,7 @@
 
 #include "chapters/09_hopper/finish_rows.h"
 #include "chapters/09_hopper/hopper_config.h"
+#include "chapters/09_hopper/products.h"
 #include "chapters/09_hopper/trace.h"
 
 namespace fa {

@@ -46,7 +46,7 @@ void Block::store_box(const BoxCopy& copy) {
     maybe_yield();
     Hopper& h = hopper();
     check(copy.problem(shared_bytes_));
-    if (copy.map.written == nullptr) fail("a box is stored by a map that is for loads only");
+    check(copy.store_problem());
     const std::uint32_t sequence = ++h.sequence;
     const std::size_t reader = h.accesses.stores_of(current_ / WARP_SIZE);
     for (std::size_t i = 0; i < copy.map.box_bytes(); i += 16)

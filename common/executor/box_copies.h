@@ -30,6 +30,11 @@ struct TensorMap {
     static constexpr int MOST_ROWS = 256;
 
     std::uint32_t box_bytes() const { return static_cast<std::uint32_t>(rows) * 128; }
+    /// Elements from the first to the last, gaps included.
+    std::int64_t size() const {
+        return (batch - 1) * batch_stride + (heads - 1) * head_stride +
+               (tokens - 1) * token_stride + channels;
+    }
 };
 
 /// A map of elements that are only read.
@@ -58,6 +63,8 @@ inline TensorMap make_executor_map(void* elements, std::array<std::int64_t, 4> e
 
 /// One box of a tensor and its place in shared memory.
 struct BoxCopy {
+    static constexpr std::int64_t UNIT = 8;  ///< elements, 16 bytes
+
     TensorMap map;
     std::size_t shared;       ///< a multiple of 1024
     std::array<int, 4> at;    ///< channel, token, head, batch of the box's first element
@@ -81,7 +88,22 @@ struct BoxCopy {
         return {};
     }
 
-    /// How many rows and channels of the box lie within the tensor, and from which on.
+    /// @return what is wrong with storing the box, beyond problem(), or nothing
+    std::string store_problem() const {
+        if (map.written == nullptr) return "a box is stored by a map that is for loads only";
+        const Part part = written();
+        if (part.rows == 0) return {};
+        const std::int64_t last =
+            element(part.first_row + part.rows - 1, part.first_channel + part.channels - 1);
+        if (last < map.size()) return {};
+        return fmt::format(
+            "a box is stored in units of 16 bytes: write of element {} of a global array of {}, "
+            "since "
+            "{} channels are no whole number of units",
+            last, map.size(), map.channels);
+    }
+
+    /// Some rows and channels of the box, and from which on.
     struct Part {
         int first_row, rows, first_channel, channels;
         std::size_t bytes() const {
@@ -89,7 +111,14 @@ struct BoxCopy {
                    static_cast<std::size_t>(channels);
         }
     };
-    Part inside() const {
+    /// What lies within the tensor: a load reads that much.
+    Part inside() const { return within(map.channels); }
+    /// What a store writes: whole units of 16 bytes of a row, and so up to 7 elements behind the
+    /// last channel if the number of channels is not a multiple of 8 (measured on an H200). Rows,
+    /// heads and batch entries that are not there are not written.
+    Part written() const { return within((map.channels + UNIT - 1) / UNIT * UNIT); }
+    /// The part of the box in a tensor of so many channels.
+    Part within(std::int64_t channels) const {
         const auto range = [](int from, int size, std::int64_t extent, int& first) {
             const std::int64_t begin = std::max<std::int64_t>(from, 0);
             const std::int64_t end = std::min<std::int64_t>(std::int64_t{from} + size, extent);
@@ -97,7 +126,7 @@ struct BoxCopy {
             return static_cast<int>(std::max<std::int64_t>(end - begin, 0));
         };
         Part part{};
-        part.channels = range(at[0], TensorMap::BOX_CHANNELS, map.channels, part.first_channel);
+        part.channels = range(at[0], TensorMap::BOX_CHANNELS, channels, part.first_channel);
         part.rows = range(at[1], map.rows, map.tokens, part.first_row);
         if (at[2] < 0 || at[2] >= map.heads || at[3] < 0 || at[3] >= map.batch || part.rows == 0 ||
             part.channels == 0)
@@ -126,7 +155,7 @@ struct BoxCopy {
     }
     /// Shared to global memory. @return bytes written to global memory
     std::size_t store(const std::byte* shared_base) const {
-        const Part part = inside();
+        const Part part = written();
         for (int r = part.first_row; r < part.first_row + part.rows; ++r)
             for (int c = part.first_channel; c < part.first_channel + part.channels; ++c)
                 std::memcpy(map.written + element(r, c), shared_base + place(r, c), 2);

@@ -41,7 +41,8 @@ void wait_phase(std::size_t offset, unsigned parity);
 /// Begins to load a box. Its place holds NaN from now on; it arrives when no thread can go on
 /// otherwise (unless Options::copies_arrive_at_once or Options::shuffle).
 void load_box(const BoxCopy& copy);
-/// Begins to store a box; shared memory is read when the thread waits for it.
+/// Begins to store a box; shared memory is read when the thread waits for it. Written are whole
+/// units of 16 bytes (BoxCopy::written()).
 void store_box(const BoxCopy& copy);
 /// Ends a group of stores.
 void commit_stores();

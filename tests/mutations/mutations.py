@@ -34,6 +34,7 @@ TENSOR_CORE_KERNEL = "chapters/08_tensor_cores/tensor_core_kernel.h"
 HOPPER_ARGUMENTS = "chapters/09_hopper/arguments.h"
 HOPPER_KERNEL = "chapters/09_hopper/hopper_kernel.h"
 SHORT_HOPPER_KERNEL = "chapters/09_hopper/short_kernel.h"
+STORE_TILE = "chapters/09_hopper/store_tile.h"
 TILE_WORK = "chapters/09_hopper/tile_work.h"
 
 
@@ -652,9 +653,17 @@ MUTATIONS = [
         "hopper_store_unpublished",
         HOPPER,
         "O is stored by TMA without a fence after it was written to shared memory",
-        "    publish_for_copies();\n    named_barrier_wait(1 + w, 128);",
-        "    named_barrier_wait(1 + w, 128);",
-        SHORT_HOPPER_KERNEL,
+        "    publish_for_copies();  // to the boxes",
+        "    // to the boxes",
+        STORE_TILE,
+    ),
+    mutation(
+        "hopper_units_beyond_the_channels",
+        HOPPER,
+        "O is stored by TMA, in units of 16 bytes, though its channels end within a unit",
+        "const bool whole_units = a.head_dim % 8 == 0;",
+        "const bool whole_units = true;",
+        STORE_TILE,
     ),
     mutation(
         "hopper_corrected_twice",
