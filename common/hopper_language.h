@@ -50,6 +50,12 @@
 ///                  d[j][2], d[j][3]: row 16w + g + 8
 ///     A, 64 × 16   as A of mma.sync (common/tensor_core_language.h) for rows 16w … 16w + 15
 ///
+/// Launches that overlap (programmatic dependent launch; PTX ISA, "griddepcontrol"):
+///  - `let_next_grid_begin()`: the grid that the stream runs next may begin, as soon as all blocks
+///    of this one have said so or ended
+///  - `wait_for_grids_before()`: until those that came before have ended and what they wrote can be
+///    seen. Before it a thread must not touch global memory, tensor maps of the arguments aside
+///
 /// Others: `store_matrices(address, r)`, stmatrix, the reverse of load_matrices(); `atomic_add(p,
 /// n)` on a global counter, `global_fence()`; `clock_cycles()`; `from_lane(x, lane)`, x of
 /// another lane; `add_downwards(a, b)`, a sum rounded towards −∞.

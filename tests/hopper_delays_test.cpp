@@ -43,11 +43,13 @@ void for_each_delayed(Use&& use) {
         for (const Implementation& i : hopper_sizes_on_executor())
             if (i.name == name) use.template operator()<OneSize<Config>, Config>(i);
     };
-    size(std::type_identity<LongHopper64>{}, "executor_long_hopper_64");
-    size(std::type_identity<LongestHopper64>{}, "executor_longest_hopper_64");
-    size(std::type_identity<ShortFullHopper64>{}, "executor_short_full_hopper_64");
-    size(std::type_identity<LongHopper128>{}, "executor_long_hopper_128");
-    use.template operator()<OneSize<ShortHopper64>, ShortHopper64>(EXECUTOR_HOPPER);
+    using enum Rescale;
+    size(std::type_identity<LongHopper64<rare>>{}, "executor_long_hopper_64");
+    size(std::type_identity<LongHopper64<lazy>>{}, "executor_lazy_long_hopper_64");
+    size(std::type_identity<ShortHopper64<rare>>{}, "executor_short_hopper_64");
+    size(std::type_identity<ShortFullHopper64<rare>>{}, "executor_short_full_hopper_64");
+    size(std::type_identity<LongHopper128<rare>>{}, "executor_long_hopper_128");
+    use.template operator()<OneSize<FewHopper64<rare>>, FewHopper64<rare>>(EXECUTOR_HOPPER);
 }
 
 /// O and LSE, over NaN, of what `run` computes.

@@ -50,12 +50,16 @@ void for_each_kernel(Use&& use) {
     const auto size = [&]<class Config>(std::type_identity<Config>, std::string_view name) {
         use.template operator()<OneSize<Config>, Config>(name);
     };
-    size(std::type_identity<LongHopper64>{}, "long, 64 channels");
-    size(std::type_identity<LongestHopper64>{}, "longest, 64 channels");
-    size(std::type_identity<ShortHopper64>{}, "short, 64 channels");
-    size(std::type_identity<ShortFullHopper64>{}, "short and full, 64 channels");
-    size(std::type_identity<LongHopper128>{}, "long, 128 channels");
-    size(std::type_identity<ShortHopper128>{}, "short, 128 channels");
+    using enum Rescale;
+    size(std::type_identity<LongHopper64<rare>>{}, "long, 64 channels");
+    size(std::type_identity<LongHopper64<lazy>>{}, "long and lazy, 64 channels");
+    size(std::type_identity<ShortHopper64<rare>>{}, "short, 64 channels");
+    size(std::type_identity<ShortFullHopper64<rare>>{}, "short and full, 64 channels");
+    size(std::type_identity<FewHopper64<rare>>{}, "few tiles, 64 channels");
+    size(std::type_identity<FewHopper64<lazy>>{}, "few tiles and lazy, 64 channels");
+    size(std::type_identity<LongHopper128<rare>>{}, "long, 128 channels");
+    size(std::type_identity<ShortHopper128<rare>>{}, "short, 128 channels");
+    size(std::type_identity<ShortHopper128<lazy>>{}, "short and lazy, 128 channels");
     size(std::type_identity<TurnsAndDiagonals>{}, "turns and diagonals");
     size(std::type_identity<NoOverlap>{}, "no overlap");
     size(std::type_identity<LateSums>{}, "late sums");
@@ -196,7 +200,8 @@ TEST_CASE("hopper: a rare maximum that moves where its last place is 4") {
         }
         data.q(0, 0, 0, 0) = data.q(0, 0, 0, 1) = BFloat16(1.0f);
         const ReferenceResult gold = reference_attention(p, data.tensors());
-        const Output output = run<OneSize<LongestHopper64>, LongestHopper64>(p, data, {});
+        const Output output =
+            run<OneSize<LongHopper64<Rescale::rare>>, LongHopper64<Rescale::rare>>(p, data, {});
         CHECK(static_cast<double>(static_cast<float>(output.o[0])) ==
               doctest::Approx(gold.o[0]).epsilon(0.02));
     }
@@ -212,8 +217,8 @@ TEST_CASE("hopper: blocks fetch every tile once") {
                              .causal = true};
     AttentionData<BFloat16> data(p, 3);
     alignas(64) std::byte workspace[sizeof(int)];
-    run_hopper_config_on_executor<OneSize<LongHopper64>, LongHopper64, BFloat16>(
-        p, data.tensors(), workspace, {}, [](const auto&) {});
+    run_hopper_config_on_executor<OneSize<LongHopper64<Rescale::rare>>, LongHopper64<Rescale::rare>,
+                                  BFloat16>(p, data.tensors(), workspace, {}, [](const auto&) {});
     int fetched = 0;
     std::memcpy(&fetched, workspace, sizeof fetched);
     // Each block is given one and fetches until there is none.
@@ -321,9 +326,9 @@ TEST_CASE("hopper: registers that are moved were given to the block at its launc
     CHECK_FALSE(finds_its_registers<Asking<3, 40, 160>>());
     CHECK(finds_its_registers<Asking<4, 24, 112>>());
     CHECK_FALSE(finds_its_registers<Asking<4, 24, 120>>());
-    CHECK_FALSE(finds_its_registers<Asking<2, 16, 240>>());  // fewer than setmaxnreg knows
-    CHECK_FALSE(finds_its_registers<Asking<2, 24, 236>>());  // not a multiple of 8
-    CHECK(finds_its_registers<ShortHopper64>());             // moves none
+    CHECK_FALSE(finds_its_registers<Asking<2, 16, 240>>());      // fewer than setmaxnreg knows
+    CHECK_FALSE(finds_its_registers<Asking<2, 24, 236>>());      // not a multiple of 8
+    CHECK(finds_its_registers<ShortHopper64<Rescale::rare>>());  // moves none
 }
 
 TEST_CASE("hopper: sizes for a problem") {
@@ -340,22 +345,36 @@ TEST_CASE("hopper: sizes for a problem") {
                                   [&]<class Chosen>() { same = std::is_same_v<Chosen, Config>; });
         return same;
     };
-    CHECK(chosen(std::type_identity<ShortHopper64>{}, 512));
-    CHECK(chosen(std::type_identity<ShortHopper64>{}, 1000));
-    CHECK(chosen(std::type_identity<LongHopper64>{}, 1024));
-    CHECK(chosen(std::type_identity<LongHopper64>{}, 2048));
-    CHECK(chosen(std::type_identity<LongestHopper64>{}, 16384));
+    using enum Rescale;
+    CHECK(chosen(std::type_identity<FewHopper64<rare>>{}, 512));    // 384 blocks of 64 queries
+    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 576));  // 432
+    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 1000));
+    CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1024));
+    CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 16384));
     p.dtype = DType::f16;  // whose weights have no room for a reference that stays
-    CHECK(chosen(std::type_identity<LongHopper64>{}, 16384));
+    CHECK(chosen(std::type_identity<FewHopper64<lazy>>{}, 512));
+    CHECK(chosen(std::type_identity<LongHopper64<lazy>>{}, 16384));
+    p.dtype = DType::bf16;
     p.causal = false;
-    CHECK(chosen(std::type_identity<ShortFullHopper64>{}, 1024));
-    p.batch = p.heads_q = p.heads_kv = 1;  // too few large tiles
-    CHECK(chosen(std::type_identity<ShortFullHopper64>{}, 4096));
+    CHECK(chosen(std::type_identity<ShortFullHopper64<rare>>{}, 1024));  // 192 tiles of 256 queries
+    CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1280));       // 240, 9/10 of two rounds
+    CHECK(chosen(std::type_identity<ShortFullHopper64<rare>>{}, 1536));  // 288, 7/10 of three
+    CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 2048));
+    p.causal = true;
+    p.batch = 1;
+    p.heads_q = p.heads_kv = 8;  // 128 tiles of 256 queries, too few
+    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 4096));
+    p.batch = p.heads_q = p.heads_kv = 1;
+    CHECK(chosen(std::type_identity<FewHopper64<rare>>{}, 16384));
     p.batch = 4;
     p.heads_q = p.heads_kv = 16;
     p.head_dim = 80;
-    CHECK(chosen(std::type_identity<ShortHopper128>{}, 1024));
-    CHECK(chosen(std::type_identity<LongHopper128>{}, 4096));
+    CHECK(chosen(std::type_identity<ShortHopper128<rare>>{}, 512));
+    CHECK(chosen(std::type_identity<LongHopper128<rare>>{}, 1024));
+    p.dtype = DType::f16;
+    CHECK(chosen(std::type_identity<LongHopper128<lazy>>{}, 4096));
+    CHECK(has_range_for<BFloat16>(rare));
+    CHECK_FALSE(has_range_for<Float16>(rare));
     p.head_dim = 129;
     CHECK(EXECUTOR_HOPPER.why_unsupported(p) == "head_dim is 129, at most 128 is possible");
     CHECK(hopper_capability_why_unsupported(90).empty());

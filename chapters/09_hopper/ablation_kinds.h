@@ -20,22 +20,27 @@ using Wide64 = HopperConfig<64, WARPGROUPS, 128, 3, 2, SWITCHES>;
 template <class Use>
 void for_each_hopper_variant(Use&& use) {
     using enum Overlap;
+    using enum Rescale;
     using S = HopperSwitches;
     // clang-format off
-    use.template operator()<LongHopper64>("the kernel as it is");
+    use.template operator()<LongHopper64<rare>>("the kernel as it is");
     use.template operator()<Variant64<S{.overlap = none}>>("no overlap");
-    use.template operator()<Variant64<S{.overlap = softmax}>>("the sum issued after the scores");
-    use.template operator()<Variant64<S{.rescale = Rescale::always}>>("rescaled at every block");
-    use.template operator()<Variant64<S{.rescale = Rescale::rare}>>("rescaled rarely");
+    use.template operator()<Variant64<S{.overlap = scores}>>("the sum issued with the scores");
+    use.template operator()<Variant64<S{.rescale = always}>>("rescaled at every block");
+    use.template operator()<Variant64<S{.rescale = lazy}>>("rescaled lazily");
+    use.template operator()<Variant64<S{.overlap = scores, .rescale = lazy}>>("lazily, the sum issued with the scores");
     use.template operator()<Variant64<S{.own_diagonal = false}>>("no warpgroup stops at its own diagonal");
     use.template operator()<Variant64<S{.persistent = false}>>("one tile to a block");
+    use.template operator()<Variant64<S{.in_advance = true}>>("tiles handed out in advance");
     use.template operator()<Variant64<S{.late_fetch = false}>>("the next tile fetched early");
     use.template operator()<Variant64<S{.sections = false}>>("tiles head by head");
     use.template operator()<Variant64<S{.store_by_tma = false}>>("O stored from registers");
     use.template operator()<Variant64<S{.move_registers = false}>>("no registers moved");
-    use.template operator()<Variant64<S{.polynomial_eighths = 1}>>("1/8 of exponentials by polynomial");
-    use.template operator()<Variant64<S{.polynomial_eighths = 2}>>("2/8 of exponentials by polynomial");
-    use.template operator()<Variant64<S{.polynomial_eighths = 4}>>("4/8 of exponentials by polynomial");
+    use.template operator()<Variant64<S{.early_launch = false}>>("begun when all before it has ended");
+    // The polynomial needs a maximum.
+    use.template operator()<Variant64<S{.overlap = scores, .rescale = lazy, .polynomial_eighths = 1}>>("lazily, 1/8 of exponentials by polynomial");
+    use.template operator()<Variant64<S{.overlap = scores, .rescale = lazy, .polynomial_eighths = 2}>>("lazily, 2/8 of exponentials by polynomial");
+    use.template operator()<Variant64<S{.overlap = scores, .rescale = lazy, .polynomial_eighths = 4}>>("lazily, 4/8 of exponentials by polynomial");
     use.template operator()<Variant64<S{.ping_pong = true}>>("turns");
     use.template operator()<Wide64<3>>("3 warpgroups, 128 keys");
     use.template operator()<Wide64<3, S{.ping_pong = true}>>("3 warpgroups, 128 keys, turns");
@@ -47,11 +52,13 @@ void for_each_hopper_variant(Use&& use) {
 /// Calls `use.template operator()<Config>(name)` for the schedules that are drawn as a timeline.
 template <class Use>
 void for_each_traced_schedule(Use&& use) {
+    using enum Overlap;
+    using enum Rescale;
     using S = HopperSwitches;
     // clang-format off
-    use.template operator()<Wide64<2, S{.overlap = Overlap::none, .traced = true}>>("no overlap");
-    use.template operator()<Wide64<2, S{.traced = true}>>("overlap");
-    use.template operator()<Wide64<2, S{.ping_pong = true, .traced = true}>>("overlap, turns");
+    use.template operator()<Wide64<2, S{.overlap = none, .rescale = lazy, .traced = true}>>("no overlap");
+    use.template operator()<Wide64<2, S{.overlap = scores, .rescale = lazy, .traced = true}>>("overlap");
+    use.template operator()<Wide64<2, S{.overlap = scores, .rescale = lazy, .ping_pong = true, .traced = true}>>("overlap, turns");
     use.template operator()<Variant64<S{.traced = true}>>("four warpgroups");
     // clang-format on
 }

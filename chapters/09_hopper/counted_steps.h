@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "chapters/09_hopper/executor_entries.h"
 #include "chapters/09_hopper/experiments.h"
@@ -22,10 +23,15 @@ void for_each_counted_step(Use&& use) {
     for_each_hopper_step([&]<class Step>(int, std::string_view name) {
         use.template operator()<HopperLadderKernel<Step>, Step>(name);
     });
-    use.template operator()<HopperKernel, ShortHopper64>(std::string_view("last, short"));
-    use.template operator()<HopperKernel, ShortFullHopper64>(std::string_view("last, short, full"));
-    use.template operator()<HopperKernel, LongHopper64>(std::string_view("last, long"));
-    use.template operator()<HopperKernel, LongestHopper64>(std::string_view("last, longest"));
+    using enum Rescale;
+    const auto size = [&]<class Config>(std::type_identity<Config>, std::string_view name) {
+        use.template operator()<OneSize<Config>, Config>(name);
+    };
+    size(std::type_identity<FewHopper64<rare>>{}, "last, few tiles");
+    size(std::type_identity<ShortHopper64<rare>>{}, "last, short");
+    size(std::type_identity<ShortFullHopper64<rare>>{}, "last, short, full");
+    size(std::type_identity<LongHopper64<rare>>{}, "last, long");
+    size(std::type_identity<LongHopper64<lazy>>{}, "last, long, lazy");
 }
 
 /// The shape of the runs that are counted: one sequence, bf16, 64 channels.

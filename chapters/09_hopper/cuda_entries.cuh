@@ -22,6 +22,16 @@ std::string hopper_cuda_why_unsupported(const AttentionProblem& p) {
     return hopper_why_unsupported_by<Kernel>(p, gpu.multiprocessors);
 }
 
+// [reset]
+/// Sets the counter that tiles are fetched from to zero. A grid of its own and no memset: unlike
+/// one, it may begin early.
+inline __global__ void reset_tile_counter(int* next_tile) {
+    let_next_grid_begin();
+    wait_for_grids_before();
+    *next_tile = 0;
+}
+// [reset]
+
 /// Launches a kernel with sizes that the caller chooses.
 /// @param prepare called with the arguments before the launch
 template <class Kernel, class Config, class T, class Prepare>
@@ -31,10 +41,12 @@ void run_hopper_config(const AttentionProblem& p, const AttentionTensors& t,
     auto arguments = hopper_arguments<Config, T>(
         p, t, workspace, gpu.l2_bytes, [](auto* data, std::int64_t) { return data; }, tensor_map);
     prepare(arguments);
-    if (Config::FETCHES_TILES)
-        FA_CUDA_CHECK(cudaMemsetAsync(workspace.data(), 0, sizeof(int), stream));
-    launch(Kernel::template function<Config, T>(), hopper_blocks<Config>(p, gpu.multiprocessors),
-           Config::THREADS, Config::SHARED_BYTES, stream, arguments);
+    constexpr Begin BEGIN = begins_early<Config>() ? Begin::early : Begin::after_all_before;
+    if constexpr (Config::FETCHES_TILES)
+        launch<BEGIN>(reset_tile_counter, 1, 1, 0, stream, arguments.next_tile);
+    launch<BEGIN>(Kernel::template function<Config, T>(),
+                  hopper_blocks<Config>(p, gpu.multiprocessors), Config::THREADS,
+                  Config::SHARED_BYTES, stream, arguments);
 }
 
 /// Launches the kernel on the stream, with the sizes that its description chooses.
@@ -42,9 +54,11 @@ template <class Kernel>
 void run_hopper(const AttentionProblem& p, const AttentionTensors& t,
                 std::span<std::byte> workspace, const Launch& how) {
     with_16bit_type(p.dtype, [&](auto element) {
+        using T = decltype(element);
         Kernel::with_config(p, gpu_properties().multiprocessors, [&]<class Config>() {
-            run_hopper_config<Kernel, Config, decltype(element)>(
-                p, t, workspace, static_cast<cudaStream_t>(how.stream), [](const auto&) {});
+            if constexpr (is_compiled_for<Config, T>())
+                run_hopper_config<Kernel, Config, T>(
+                    p, t, workspace, static_cast<cudaStream_t>(how.stream), [](const auto&) {});
         });
     });
 }
@@ -74,9 +88,11 @@ KernelResources hopper_resources_of(const AttentionProblem& p) {
     KernelResources r;
     const int multiprocessors = gpu_properties().multiprocessors;
     with_16bit_type(p.dtype, [&](auto element) {
+        using T = decltype(element);
         Kernel::with_config(p, multiprocessors, [&]<class Config>() {
-            r = resources_of<Config>(hopper_blocks<Config>(p, multiprocessors),
-                                     Kernel::template function<Config, decltype(element)>());
+            if constexpr (is_compiled_for<Config, T>())
+                r = resources_of<Config>(hopper_blocks<Config>(p, multiprocessors),
+                                         Kernel::template function<Config, T>());
         });
     });
     return r;

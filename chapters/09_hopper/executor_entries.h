@@ -49,9 +49,11 @@ executor::Counters run_hopper_on_executor(const AttentionProblem& p, const Atten
                                           const executor::Options& options) {
     executor::Counters counters;
     with_16bit_type(p.dtype, [&](auto element) {
+        using T = decltype(element);
         Kernel::with_config(p, PretendedHopper::MULTIPROCESSORS, [&]<class Config>() {
-            counters = run_hopper_config_on_executor<Kernel, Config, decltype(element)>(
-                p, t, workspace, options, [](const auto&) {});
+            if constexpr (is_compiled_for<Config, T>())
+                counters = run_hopper_config_on_executor<Kernel, Config, T>(
+                    p, t, workspace, options, [](const auto&) {});
         });
     });
     return counters;

@@ -7,12 +7,15 @@
 namespace fa {
 
 std::span<const Implementation> hopper_sizes_on_executor() {
+    using enum Rescale;
     constexpr std::string_view SUMMARY = "a size of chapter 9's last kernels";
     static constexpr std::array SIZES{
-        hopper_executor_entry<OneSize<LongHopper64>>("executor_long_hopper_64", SUMMARY),
-        hopper_executor_entry<OneSize<LongestHopper64>>("executor_longest_hopper_64", SUMMARY),
-        hopper_executor_entry<OneSize<ShortFullHopper64>>("executor_short_full_hopper_64", SUMMARY),
-        hopper_executor_entry<OneSize<LongHopper128>>("executor_long_hopper_128", SUMMARY),
+        hopper_executor_entry<OneSize<LongHopper64<rare>>>("executor_long_hopper_64", SUMMARY),
+        hopper_executor_entry<OneSize<LongHopper64<lazy>>>("executor_lazy_long_hopper_64", SUMMARY),
+        hopper_executor_entry<OneSize<ShortHopper64<rare>>>("executor_short_hopper_64", SUMMARY),
+        hopper_executor_entry<OneSize<ShortFullHopper64<rare>>>("executor_short_full_hopper_64",
+                                                                SUMMARY),
+        hopper_executor_entry<OneSize<LongHopper128<rare>>>("executor_long_hopper_128", SUMMARY),
     };
     return SIZES;
 }

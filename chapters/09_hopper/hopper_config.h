@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "chapters/09_hopper/row_reference.h"
 
@@ -20,21 +21,30 @@ enum class Overlap {
 // [switches]
 /// What can be taken out of the kernel, or put in.
 struct HopperSwitches {
-    Overlap overlap = Overlap::scores;
-    Rescale rescale = Rescale::lazy;
+    Overlap overlap = Overlap::softmax;
+    Rescale rescale = Rescale::rare;
     bool ping_pong = false;      ///< warpgroups take turns at the tensor cores
     bool own_diagonal = true;    ///< a warpgroup skips the blocks that none of its queries sees
     bool persistent = true;      ///< blocks fetch tiles; else one tile to a block
+    bool in_advance = false;     ///< which tiles a block gets is known from the start
     bool late_fetch = true;      ///< the next tile is fetched after the last load of this one
     bool sections = true;        ///< longest tiles first, over the heads of a section
     bool store_by_tma = true;    ///< O leaves through shared memory
     bool move_registers = true;  ///< from the warps that load to those that compute
+    bool early_launch = true;    ///< a grid begins while the one before it ends
     int polynomial_eighths = 0;  ///< how many of eight exponentials are computed by a polynomial
     bool traced = false;         ///< clock stamps (trace.h)
 };
 // [switches]
 
 // [config]
+/// Whether weights of a type have the room that a switch asks for: a reference that stays far below
+/// the scores leaves large weights, and fp16 ends at 65504.
+template <class T>
+constexpr bool has_range_for(Rescale rescale) {
+    return rescale != Rescale::rare || std::is_same_v<T, BFloat16>;
+}
+
 /// Sizes of the kernel.
 /// @tparam WARPGROUPS that compute, 64 queries each; 2 to 4 of them
 /// @tparam STAGES     blocks of K and V in shared memory
@@ -47,7 +57,8 @@ struct HopperConfig {
     static constexpr int KEY_TILES = BLOCK_N / 8, COLUMN_TILES = HEAD_DIM / 8;
     static constexpr HopperSwitches SWITCHES = SWITCHES_;
     static constexpr Rescale RESCALE = SWITCHES.rescale;
-    static constexpr bool FETCHES_TILES = SWITCHES.persistent;
+    static constexpr bool PERSISTENT = SWITCHES.persistent;
+    static constexpr bool FETCHES_TILES = PERSISTENT && !SWITCHES.in_advance;
     /// What a launch of so many threads leaves to each, moved.
     static constexpr int PRODUCER_REGISTERS = WARPGROUPS == 3 ? 32 : 24;
     static constexpr int CONSUMER_REGISTERS = WARPGROUPS == 4 ? 112 : WARPGROUPS == 3 ? 160 : 240;

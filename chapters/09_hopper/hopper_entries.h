@@ -15,6 +15,24 @@
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
+/// Whether launches of a kernel begin while the grid before them ends; the steps' do not.
+template <class Config>
+constexpr bool begins_early() {
+    if constexpr (requires { Config::SWITCHES; })
+        return Config::SWITCHES.early_launch;
+    else
+        return false;
+}
+
+/// Whether a kernel is compiled for an element type: no problem chooses the others.
+template <class Config, class T>
+constexpr bool is_compiled_for() {
+    if constexpr (requires { Config::SWITCHES; })
+        return has_range_for<T>(Config::RESCALE);
+    else
+        return true;
+}
+
 /// The reason why a kernel cannot run a problem, or empty.
 template <class Kernel>
 std::string hopper_why_unsupported_by(const AttentionProblem& p, int multiprocessors) {
@@ -71,7 +89,7 @@ HopperArguments<T> hopper_arguments(const AttentionProblem& p, const AttentionTe
 template <class Config>
 std::int64_t hopper_blocks(const AttentionProblem& p, int multiprocessors) {
     const std::int64_t tiles = blocks_of(p, Config::BLOCK_M);
-    return Config::FETCHES_TILES ? std::min<std::int64_t>(tiles, multiprocessors) : tiles;
+    return Config::PERSISTENT ? std::min<std::int64_t>(tiles, multiprocessors) : tiles;
 }
 
 }  // namespace FA_KERNEL_NAMESPACE

@@ -3,6 +3,8 @@
 /// The last kernels as the host sees them: which sizes for which problem, the same choice on the
 /// GPU and the executor.
 
+#include <type_traits>
+
 #include "chapters/09_hopper/hopper_entries.h"
 #include "chapters/09_hopper/hopper_kernel.h"
 #include "chapters/09_hopper/short_kernel.h"
@@ -11,21 +13,39 @@ namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
 // [table]
+/// Where references hardly ever move there is no maximum to look for, and a weighted sum begins
+/// when the scores are here; else with them.
+template <Rescale RESCALE>
+inline constexpr HopperSwitches SWITCHES64{
+    .overlap = RESCALE == Rescale::rare ? Overlap::softmax : Overlap::scores, .rescale = RESCALE};
+/// Three warpgroups begin it with them in any case.
+template <Rescale RESCALE>
+inline constexpr HopperSwitches SWITCHES128{.overlap = Overlap::scores, .rescale = RESCALE};
+
 /// Long problems, up to 64 channels.
-using LongHopper64 = HopperConfig<64, 4, 64, 6, 2>;
-/// Very long ones: no maximum after the first blocks, and weighted sums that begin when the scores
-/// are here, which in the prototype paid for these alone. Its weights need the range of bf16.
-using LongestHopper64 =
-    HopperConfig<64, 4, 64, 6, 2,
-                 HopperSwitches{.overlap = Overlap::softmax, .rescale = Rescale::rare}>;
-/// Short problems: four blocks of one warpgroup on a multiprocessor.
-using ShortHopper64 = ShortConfig<64, 1, 64, 2, 4>;
-/// Short problems without a causal mask: two blocks of two, which share what they load.
-using ShortFullHopper64 = ShortConfig<64, 2, 64, 5, 2>;
+template <Rescale RESCALE>
+using LongHopper64 = HopperConfig<64, 4, 64, 6, 2, SWITCHES64<RESCALE>>;
+/// Short ones: four blocks of one warpgroup on a multiprocessor.
+template <Rescale RESCALE>
+using ShortHopper64 = ShortConfig<64, 1, 64, 2, 4, SWITCHES64<RESCALE>>;
+/// Short ones without a mask, where nothing is wasted at a diagonal: wider blocks, for which a
+/// search for maxima would leave too few registers.
+template <Rescale RESCALE>
+using ShortFullHopper64 =
+    std::conditional_t<RESCALE == Rescale::rare, ShortConfig<64, 1, 128, 2, 3, SWITCHES64<RESCALE>>,
+                       ShortHopper64<RESCALE>>;
+/// Those that three such blocks are enough for, with room for loads to run ahead.
+template <Rescale RESCALE>
+using FewHopper64 = ShortConfig<64, 1, 64, 4, 3, SWITCHES64<RESCALE>>;
 /// Long problems, up to 128 channels.
-using LongHopper128 = HopperConfig<128, 3, 80, 4, 1>;
-/// Shorter ones.
-using ShortHopper128 = HopperConfig<128, 2, 128, 2, 2>;
+template <Rescale RESCALE>
+using LongHopper128 = HopperConfig<128, 3, 64, 4, 2, SWITCHES128<RESCALE>>;
+/// Short ones.
+template <Rescale RESCALE>
+using ShortHopper128 =
+    HopperConfig<128, 2, 128, 2, 2,
+                 HopperSwitches{
+                     .overlap = Overlap::scores, .rescale = RESCALE, .in_advance = true}>;
 // [table]
 
 /// The kernel function for sizes and an element type.
@@ -58,19 +78,40 @@ struct HopperKernel {
     /// Calls `use.template operator()<Config>()` with the sizes for a problem.
     template <class Use>
     static void with_config(const AttentionProblem& p, int multiprocessors, Use&& use) {
-        if (p.head_dim <= 64) {
-            const std::int64_t longest_short = p.causal ? 1023 : 1024;
-            // Where large tiles would leave multiprocessors idle, too.
-            const bool is_short = p.len_kv <= longest_short || blocks_of(p, 256) < multiprocessors;
-            if (is_short && p.causal) return use.template operator()<ShortHopper64>();
-            if (is_short) return use.template operator()<ShortFullHopper64>();
-            if (p.len_kv >= 8192 && p.dtype == DType::bf16)
-                return use.template operator()<LongestHopper64>();
-            return use.template operator()<LongHopper64>();
-        }
-        if (p.len_kv <= 2048) return use.template operator()<ShortHopper128>();
-        return use.template operator()<LongHopper128>();
+        if (p.dtype == DType::bf16)
+            with_rescale<Rescale::rare>(p, multiprocessors, use);
+        else
+            with_rescale<Rescale::lazy>(p, multiprocessors, use);
     }
+
+  private:
+    template <Rescale RESCALE, class Use>
+    static void with_rescale(const AttentionProblem& p, int multiprocessors, Use&& use) {
+        if (p.head_dim > 64) {
+            if (p.len_kv <= 512) return use.template operator()<ShortHopper128<RESCALE>>();
+            return use.template operator()<LongHopper128<RESCALE>>();
+        }
+        if (blocks_of(p, 64) <= 3 * multiprocessors)
+            return use.template operator()<FewHopper64<RESCALE>>();
+        if (p.causal && short_and_causal(p, multiprocessors))
+            return use.template operator()<ShortHopper64<RESCALE>>();
+        if (!p.causal && short_and_full(p, multiprocessors))
+            return use.template operator()<ShortFullHopper64<RESCALE>>();
+        use.template operator()<LongHopper64<RESCALE>>();
+    }
+    /// With a mask large tiles differ in length, and balance where there are several to a
+    /// multiprocessor.
+    static bool short_and_causal(const AttentionProblem& p, int multiprocessors) {
+        return p.len_kv < 1024 || blocks_of(p, 256) < multiprocessors;
+    }
+    /// Without one they are alike: their last round may be nearly empty.
+    static bool short_and_full(const AttentionProblem& p, int multiprocessors) {
+        const std::int64_t tiles = blocks_of(p, 256);
+        const std::int64_t rounds = (tiles + multiprocessors - 1) / multiprocessors;
+        return p.len_kv <= 1536 && 5 * tiles < 4 * rounds * multiprocessors;
+    }
+
+  public:
     // [choice]
     /// The kernel function.
     template <class Config, class T>

@@ -105,13 +105,16 @@ template <class Config, class T>
 __device__ __forceinline__ void produce(const HopperArguments<T>& a,
                                         const HopperMemory<Config>& memory) {
     constexpr int HEAD_DIM = Config::HEAD_DIM, BLOCK_N = Config::BLOCK_N;
-    prefetch_map(a.q_map);
-    prefetch_map(a.k_map);
-    prefetch_map(a.v_map);
     RingPosition<Config::STAGES> here;
     RingPosition<Config::Q_SLOTS> queries;
+    int round = 0;
     const auto next_tile = [&] {
-        return Config::FETCHES_TILES ? blocks_in_grid() + atomic_add(a.next_tile, 1) : a.tiles;
+        if constexpr (Config::FETCHES_TILES) return blocks_in_grid() + atomic_add(a.next_tile, 1);
+        if constexpr (!Config::PERSISTENT) return a.tiles;
+        // Back and forth: who had a long one gets a short one.
+        const int blocks = blocks_in_grid(), own = static_cast<int>(blockIdx.x);
+        ++round;
+        return round * blocks + (round % 2 == 0 ? own : blocks - 1 - own);
     };
     for (int tile = static_cast<int>(blockIdx.x);; queries.advance()) {
         const auto slot = static_cast<std::uint32_t>(queries.stage);
@@ -212,8 +215,13 @@ __global__ void __launch_bounds__(Config::THREADS, 1)
     hopper_attention(const __grid_constant__ HopperArguments<T> a) {
     const HopperMemory<Config> memory;
     const int warpgroup = warpgroup_index();
-    if (threadIdx.x == 0) memory.init();
+    if (threadIdx.x == 0) {
+        memory.init();
+        prefetch_maps(a);
+    }
     __syncthreads();
+    let_next_grid_begin();  // whose blocks find no room before one of these ends
+    wait_for_grids_before();
     if (warpgroup == 0) {
         if constexpr (Config::SWITCHES.move_registers)
             decrease_registers<Config::PRODUCER_REGISTERS>();

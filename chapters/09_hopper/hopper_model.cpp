@@ -20,7 +20,7 @@ ModelledStep sizes(std::string name) {
             .warpgroups = Config::WARPGROUPS,
             .block_n = Config::BLOCK_N,
             .head_dim = Config::HEAD_DIM,
-            .persistent = Config::FETCHES_TILES};
+            .persistent = Config::PERSISTENT};
 }
 
 /// Calls `use(first_q, times)` for all tiles in the order in which they are handed out

@@ -8,6 +8,15 @@
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
+/// Hints that the maps will be needed.
+template <class T>
+__device__ __forceinline__ void prefetch_maps(const HopperArguments<T>& a) {
+    prefetch_map(a.q_map);
+    prefetch_map(a.k_map);
+    prefetch_map(a.v_map);
+    prefetch_map(a.o_map);
+}
+
 // [load-tile]
 /// Begins to load ROWS tokens of a head, one box for 64 channels. Zeros where the tensor ends.
 /// @param barrier its phase will wait for ROWS · HEAD_DIM · 2 bytes

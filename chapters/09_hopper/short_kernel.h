@@ -13,15 +13,16 @@ inline namespace FA_KERNEL_NAMESPACE {
 
 /// Sizes of the kernel.
 /// @tparam BLOCKS_PER_SM that registers and shared memory are to allow
-template <int HEAD_DIM_, int WARPGROUPS_, int BLOCK_N_, int STAGES_, int BLOCKS_PER_SM_>
+template <int HEAD_DIM_, int WARPGROUPS_, int BLOCK_N_, int STAGES_, int BLOCKS_PER_SM_,
+          HopperSwitches SWITCHES_ = HopperSwitches{}>
 struct ShortConfig {
     static constexpr int HEAD_DIM = HEAD_DIM_, WARPGROUPS = WARPGROUPS_, BLOCK_N = BLOCK_N_;
     static constexpr int STAGES = STAGES_, BLOCKS_PER_SM = BLOCKS_PER_SM_;
     static constexpr int BLOCK_M = 64 * WARPGROUPS, THREADS = 128 * WARPGROUPS;
     static constexpr int KEY_TILES = BLOCK_N / 8, COLUMN_TILES = HEAD_DIM / 8;
-    static constexpr HopperSwitches SWITCHES{};
+    static constexpr HopperSwitches SWITCHES = SWITCHES_;
     static constexpr Rescale RESCALE = SWITCHES.rescale;
-    static constexpr bool FETCHES_TILES = false;
+    static constexpr bool PERSISTENT = false, FETCHES_TILES = false;
     static constexpr std::uint32_t Q_TILE_BYTES = 64 * 2 * HEAD_DIM;  ///< of a warpgroup
     static constexpr std::uint32_t Q_BYTES = WARPGROUPS * Q_TILE_BYTES, Q_BOX_BYTES = 64 * 128;
     static constexpr std::uint32_t KV_BYTES = BLOCK_N * 2 * HEAD_DIM, STAGE_BYTES = 2 * KV_BYTES;
@@ -121,6 +122,10 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
             init_barrier(ring.empty + 8 * i, 4 * Config::WARPGROUPS);
         }
         publish_barriers();
+        prefetch_maps(a);
+    }
+    wait_for_grids_before();
+    if (threadIdx.x == 0) {
         load_queries<HEAD_DIM, Config::WARPGROUPS>(a, at, shared_address(0), q_full);
         ring.fill();
     }
@@ -133,6 +138,9 @@ __global__ void __launch_bounds__(Config::THREADS, Config::BLOCKS_PER_SM)
     TileWork<Config, T> work(scale);
     work.run(a, lane, at.first_q + first_row + lane.group, blocks, own, by_rows(own_q), ring, turns,
              trace, [] {});
+    // Not before: blocks of the next grid would take the places that this one's blocks leave, here
+    // one and there three, and keep their unequal shares.
+    let_next_grid_begin();
     finish_and_stage(a, at, lane, first_row, work.reference, work.O, own_q);
     store_tile<HEAD_DIM>(a, at, lane, first_row, own_q, 1 + w);
     if (threadIdx.x % 128 == 0) wait_stores_read<0>();  // the memory must live until then

@@ -107,9 +107,9 @@ void show_resources(Program& program, const HopperOptions& options) {
         bool causal;
     };
     for (const Choice& choice :
-         {Choice{"short, d64, causal", 64, 512, true}, Choice{"short, d64, full", 64, 512, false},
-          Choice{"long, d64", 64, 4096, true}, Choice{"longest, d64", 64, 16384, true},
-          Choice{"short, d128", 128, 1024, true}, Choice{"long, d128", 128, 4096, true}}) {
+         {Choice{"few tiles, d64", 64, 512, true}, Choice{"short, d64", 64, 768, true},
+          Choice{"short and full, d64", 64, 1024, false}, Choice{"long, d64", 64, 4096, true},
+          Choice{"short, d128", 128, 512, true}, Choice{"long, d128", 128, 4096, true}}) {
         p.head_dim = choice.head_dim;
         p.len_q = p.len_kv = choice.length;
         p.causal = choice.causal;

@@ -14,7 +14,7 @@ inline namespace FA_KERNEL_NAMESPACE {
 struct WgmmaStep : HopperSizes<2, 128, 1> {
     static constexpr int THREADS = 128 * WARPGROUPS;
     static constexpr std::size_t SHARED_BYTES = BARRIERS + 2 * 8;
-    static constexpr bool FETCHES_TILES = false;
+    static constexpr bool PERSISTENT = false, FETCHES_TILES = false;
     /// The kernel function for an element type.
     template <class T>
     static constexpr auto kernel();

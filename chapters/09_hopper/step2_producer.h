@@ -15,7 +15,7 @@ struct ProducerStep : HopperSizes<2, 128, 2> {
     static constexpr int THREADS = 128 * (WARPGROUPS + 1);
     static constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
     static constexpr std::size_t SHARED_BYTES = BARRIERS + (1 + 2 * STAGES) * 8;
-    static constexpr bool FETCHES_TILES = false;
+    static constexpr bool PERSISTENT = false, FETCHES_TILES = false;
     /// The kernel function for an element type.
     template <class T>
     static constexpr auto kernel();

@@ -19,7 +19,7 @@ struct PersistentStep : HopperSizes<4, 64, 6> {
     static constexpr std::uint32_t BARRIERS = RING + STAGES * STAGE_BYTES;
     static constexpr std::uint32_t TILE_NUMBERS = BARRIERS + 2 * (Q_SLOTS + STAGES) * 8;
     static constexpr std::size_t SHARED_BYTES = TILE_NUMBERS + Q_SLOTS * 4;
-    static constexpr bool FETCHES_TILES = true;
+    static constexpr bool PERSISTENT = true, FETCHES_TILES = true;
     /// The kernel function for an element type.
     template <class T>
     static constexpr auto kernel();

@@ -202,13 +202,10 @@ struct Product;
 #define FA_W8(d, j)  "=f"(d[j][0]), "=f"(d[j][1]), "=f"(d[j][2]), "=f"(d[j][3]), "=f"(d[j+1][0]), "=f"(d[j+1][1]), "=f"(d[j+1][2]), "=f"(d[j+1][3])
 #define FA_D64(d)  FA_D8(d, 0), FA_D8(d, 2), FA_D8(d, 4), FA_D8(d, 6)
 #define FA_W64(d)  FA_W8(d, 0), FA_W8(d, 2), FA_W8(d, 4), FA_W8(d, 6)
-#define FA_D80(d)  FA_D64(d), FA_D8(d, 8)
-#define FA_W80(d)  FA_W64(d), FA_W8(d, 8)
 #define FA_D128(d) FA_D64(d), FA_D8(d, 8), FA_D8(d, 10), FA_D8(d, 12), FA_D8(d, 14)
 #define FA_W128(d) FA_W64(d), FA_W8(d, 8), FA_W8(d, 10), FA_W8(d, 12), FA_W8(d, 14)
 #define FA_R32 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define FA_R40 FA_R32 ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define FA_R64 FA_R40 ", %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define FA_R64 FA_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 // clang-format on
 
 /// @endcond
@@ -245,7 +242,6 @@ struct Product;
 /// All widths of a type.
 #define FA_PRODUCTS(T, TYPE)                                \
     FA_PRODUCT(T, TYPE, 64, FA_R32, 32, 33, 34, 35, 36, 0)  \
-    FA_PRODUCT(T, TYPE, 80, FA_R40, 40, 41, 42, 43, 44, 0)  \
     FA_PRODUCT(T, TYPE, 128, FA_R64, 64, 65, 66, 67, 68, 0) \
     FA_PRODUCT(T, TYPE, 64, FA_R32, 32, 33, 34, 35, 36, 1)  \
     FA_PRODUCT(T, TYPE, 128, FA_R64, 64, 65, 66, 67, 68, 1)
@@ -253,6 +249,17 @@ FA_PRODUCTS(BFloat16, "bf16")
 FA_PRODUCTS(Float16, "f16")
 #undef FA_PRODUCTS
 #undef FA_PRODUCT
+
+// ---- Launches
+
+/// griddepcontrol.launch_dependents.
+__device__ __forceinline__ void let_next_grid_begin() {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+/// griddepcontrol.wait.
+__device__ __forceinline__ void wait_for_grids_before() {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
 
 // ---- Others
 

@@ -9,18 +9,34 @@
 
 namespace fa {
 
+/// Whether a grid waits for the one before it on the stream.
+enum class Begin {
+    after_all_before,  ///< as launches do by default
+    early  ///< as soon as the one before allows it and there is room (programmatic dependent
+           ///< launch, from compute capability 9.0 on): the kernel itself must wait before it
+           ///< touches global memory
+};
+
 /// Launches `kernel` on `blocks` blocks of `threads` threads.
 /// @throws CudaError if the launch is refused: too much shared memory, no kernel image for this
 /// GPU, …
-template <class... Parameters, class... Arguments>
+template <Begin BEGIN = Begin::after_all_before, class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads,
             std::size_t shared_bytes, cudaStream_t stream, const Arguments&... arguments) {
     // Always, not only above 48 KiB: the limit without it counts static shared memory too.
     FA_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(shared_bytes)));
-    kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared_bytes, stream>>>(
-        arguments...);
-    FA_CUDA_CHECK(cudaGetLastError());
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = BEGIN == Begin::early ? 1 : 0;
+    FA_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments...));
 }
 
 }  // namespace fa

@@ -190,6 +190,13 @@ struct Product {
     }
 };
 
+// ---- Launches
+
+/// Nothing: the executor runs one grid after the other.
+inline void let_next_grid_begin() {}
+/// Nothing.
+inline void wait_for_grids_before() {}
+
 // ---- Others
 
 namespace detail {
