@@ -23,6 +23,7 @@ import pathlib
 import platform
 import re
 import statistics
+import time
 import subprocess
 import sys
 import time
@@ -229,6 +230,8 @@ def measure(name, attend, shape, arguments, device):
                 times.append(case.seconds())
             repetitions.append(sum(times) / (len(times) * case.calls))
         power = None if device == "cpu" else mean_power(energy_counter(), case.seconds, arguments.power)
+        if power is not None:
+            time.sleep(arguments.power)  # the next case must not pay for what heated the card
         largest, relative = spot_errors(case, arguments.seed)
     except torch.cuda.OutOfMemoryError as error:
         return {**row, **NO_TIME, "status": "out_of_memory", "reason": str(error).splitlines()[0]}
