@@ -23,7 +23,6 @@ import pathlib
 import platform
 import re
 import statistics
-import time
 import subprocess
 import sys
 import time
