@@ -44,9 +44,15 @@ int main(int argc, char** argv) {
                 fmt::print("{}: {}: refused: {}\n", implementation->name, describe(p), reason);
                 continue;
             }
-            const double error = with_element_type(p.dtype, [&](auto element) {
-                return error_on_gpu<decltype(element)>(*implementation, p);
-            });
+            double error = 0;
+            try {
+                error = with_element_type(p.dtype, [&](auto element) {
+                    return error_on_gpu<decltype(element)>(*implementation, p);
+                });
+            } catch (const Unsupported& reason) {  // its tensors, and not the problem
+                fmt::print("{}: refused: {}\n", describe(p), reason.what());
+                continue;
+            }
             fmt::print("{}: {}: largest error {:.2e}\n", implementation->name, describe(p), error);
             ++runs;
             std::fflush(stdout);  // the next run may end the program
