@@ -15,6 +15,7 @@
 import json
 import math
 import pathlib
+import re
 
 import plot
 import plot_bars
@@ -22,6 +23,9 @@ import timeline_data
 import timeline_picture
 
 MEASURED = ["benchmark.json", "benchmark_cpu.json", "peers.json", "peers_cpu.json", "small_card.json", "ch09_hopper.json"]
+# The steps of chapters 8 and 9 have tables of their own there.
+STEPS = re.compile(r"cuda_(mma|ldmatrix|swizzle|registers|cp_async|masks|lazy|"
+                   r"wgmma|producer|overlap|ping_pong|warpgroups|diagonal|persistent|hopper_lazy)$")
 NOTHING = "*Nothing is recorded for this machine yet. `scripts/measure.sh` does it.*"
 
 
@@ -76,6 +80,13 @@ def matrix(corner, rows, cell_of):
              cell_of(row) if row["status"] == "ok" else row["status"].replace("_", " ") for row in rows}
     return markdown([corner, *(f"T = {t}" for t in lengths)],
                     [[f"`{name}`", *(cells.get((name, t), "") for t in lengths)] for name in names])
+
+
+def without_steps(document):
+    """Results without implementations that are steps to another one."""
+    kept = {key: [item for item in document[key] if not STEPS.match(item.get("implementation", ""))]
+            for key in ("rows", "crossover") if key in document}
+    return {**document, **kept}
 
 
 def timed(documents, words):
@@ -188,6 +199,7 @@ def table(root, paths, part):
     documents = documents_of(root, paths)
     if documents is None:
         return NOTHING
+    documents = [without_steps(document) for document in documents]
     try:
         return view(name, words, documents)
     except (KeyError, TypeError) as error:
@@ -229,4 +241,4 @@ def picture(root, paths, words):
         return None
     if kind in ("ladder", "ablations"):
         return getattr(plot_bars, kind)(documents[0], int(rest[0]))
-    return plot.picture(documents, kind, *rest)
+    return plot.picture([without_steps(document) for document in documents], kind, *rest)
