@@ -9,6 +9,11 @@
     crossover                            from which T each fused implementation is faster than the naive one
     block_sizes                          every size that was tried, at the lengths at which it was
     timing_methods                       what several ways of timing give
+    network TYPE                         GPT-2 with each attention that runs with activations in TYPE (chapter 7)
+    network_losses                       its losses with each attention, types across
+    network_calls LENGTH                 a call of attention, timed alone in chapter 6 and within the network
+    network_outside                      what is not attention: the products' time predicted, and all of it measured
+    network_throughput                   tokens a second of others
     checks                               goals and what was measured
     context                              one line: the machine, the versions, the seed, the date
 """
@@ -17,6 +22,7 @@ import math
 import pathlib
 import re
 
+import network_tables
 import plot
 import plot_bars
 import timeline_data
@@ -169,6 +175,8 @@ def view(name, words, documents):
         return markdown(["way", *(f"T = {t}" for t in lengths)],
                         [[way, *(cells.get((way, t), "") for t in lengths)]
                          for way in dict.fromkeys(item["way"] for item in items)])
+    if name in network_tables.VIEWS:
+        return markdown(*network_tables.VIEWS[name](documents, *words))
     if name == "checks":
         return markdown(["check", "goal", "measured", "result"],
                         [[c["name"], c["goal"], c["measured"], "pass" if c["pass"] else "FAIL"]
@@ -178,7 +186,8 @@ def view(name, words, documents):
     raise ValueError(f"no view is called \"{name}\"")
 
 
-VIEWS = [*CELLS, "over", "ceilings", "cpu_rates", "accuracy", "crossover", "block_sizes", "timing_methods", "checks", "context"]
+VIEWS = [*CELLS, "over", "ceilings", "cpu_rates", "accuracy", "crossover", "block_sizes", "timing_methods", "checks", "context",
+         *network_tables.VIEWS]
 
 
 def documents_of(root, paths):

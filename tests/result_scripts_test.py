@@ -127,6 +127,32 @@ class Tables(InFolder):
         self.assertIn("| `f` | 64×32, default | 2 of it | 500 µs, 2.00 | 8.00 ms, 0.125 |", self.table("block_sizes"))
         self.assertEqual(self.table("context"), "M, random inputs, seed 1, 2026-01-02")
 
+    def test_a_network(self):
+        model = {"layers": 2, "width": 4096, "vocabulary": 4096}
+        rows = [{"implementation": name, "dtype": "bf16", "status": status, "tokens": 4096, "context": 512, "batch": 4,
+                 "loss": 3.25, "tokens_per_s": 4096 / seconds, "attention_share": part / seconds, "seconds": seconds,
+                 "attention_seconds": part}
+                for name, status, seconds, part in [("naive", "ok", 0.1, 0.06), ("none", "unsupported", 1.0, 1.0),
+                                                    ("cuda_masks", "ok", 0.05, 0.01), ("fused", "ok", 0.06, 0.012)]]
+        (self.folder / "network.json").write_text(json.dumps(
+            {"rows": rows, "model": model, "throughput": [{"way": "w", "dtype": "bf16", "tokens_per_s": 5e5}]}))
+        ours = {**OURS, "rows": [{**row(name, 512, ms), "batch": 4} for name, ms in [("naive", 10.0), ("fused", 2.5)]]}
+        (self.folder / "ours.json").write_text(json.dumps(ours))
+        self.assertEqual(self.table("network bf16", "network.json").splitlines()[2:],
+                         ["| `naive` | 3.250000 | 40,960 | 100 | 60.0 | 60.0 % | 1.00 | 1.00 | 1.00 |",
+                          "| `fused` | 3.250000 | 68,267 | 60 | 12.0 | 20.0 % | 5.00 | 1.92 | 1.67 |"])
+        self.assertIn("| `fused` | 3.250000 |", self.table("network_losses", "network.json"))
+        # Two layers, twice four sequences: four calls, of 15 and 3 ms.
+        self.assertEqual(self.table("network_calls 512", "network.json", "ours.json").splitlines()[2:],
+                         ["| `naive` | 10000.0 | 15000.0 | 1.50 |", "| `fused` | 2500.0 | 3000.0 | 1.20 |"])
+        # 2·(12·2 + 1)·4096²·4096 operations at 8e14/s, and the median of 40 and 48 ms outside attention.
+        self.assertIn("| bf16 | 3.4 | 800.0 | 4.3 | 44.0 | 10 % |",
+                      self.table("network_outside", "network.json", "ours.json"))
+        self.assertIn("| w | bf16 | 500,000 |", self.table("network_throughput", "network.json"))
+        for part, words in [("network fp32", "no implementation ran"), ("network_calls 1024", "0 timed rows")]:
+            with self.subTest(part=part), self.assertRaisesRegex(ValueError, words):
+                self.table(part, "network.json", "ours.json")
+
     def test_faults_are_named(self):
         for part, words in [("time full cold", "no rows of set full"), ("time", "needs a set"), ("over none causal cold", "no timed rows of none"),
 
