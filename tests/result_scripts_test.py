@@ -172,6 +172,70 @@ class Tables(InFolder):
             self.assertEqual(result_tables.three_digits(value), text)
 
 
+class Sentences(unittest.TestCase):
+    """Figures in sentences, which no marker keeps in step, are those of the results."""
+    ROOT = SCRIPTS.parent
+    RESULTS = ROOT / "docs/results/h200"
+
+    def rows(self, *names):
+        return [row for name in names for row in json.loads((self.RESULTS / name).read_text())["rows"]]
+
+    def contains(self, page, *figures):
+        text = (self.ROOT / page).read_text(encoding="utf-8")
+        for figure in figures:
+            with self.subTest(page=page, figure=figure):
+                self.assertTrue(figure in text, f"{page}: the results say \"{figure}\"")
+
+    def times_as_fast(self, rows, name, others, shapes, cache="cold"):
+        """The range over the lengths of the fastest other's time over ours."""
+        ms = {(row["implementation"], row["len_q"]): row["median_ms"] for row in rows
+              if (row.get("set"), row.get("cache"), row["status"]) == (shapes, cache, "ok")}
+        ratios = [min(ms[other, length] for other in others) / ms[name, length]
+                  for implementation, length in ms if implementation == name]
+        return min(ratios), max(ratios)
+
+    def test_the_headline(self):
+        rows = self.rows("hopper.json", "hopper_peers.json")
+        for shapes in "causal", "full", "d128":
+            low, high = self.times_as_fast(rows, "cuda_hopper", ["torch_cudnn", "torch_flash"], shapes)
+            self.contains("README.md", f"{low:.2f} to {high:.2f} times")
+        low, high = self.times_as_fast(rows, "cuda_hopper", ["torch_cudnn", "torch_flash"], "d128_full")
+        self.assertTrue(0.98 < low <= high < 1.02, "README.md: \"level with cuDNN\"")
+
+    def test_chapter_6(self):
+        rows = self.rows("benchmark.json", "peers.json")
+        page = "chapters/06_benchmark/README.md"
+        for shapes in "causal", "full", "d128":
+            low, high = self.times_as_fast(rows, "cuda_hopper", ["torch_cudnn"], shapes)
+            self.contains(page, f"{low:.2f} to {high:.2f} times")
+        for name in "cuda_tensor_cores", "cuda_hopper":
+            low, high = self.times_as_fast(rows, name, ["torch_flash"], "causal")
+            self.contains(page, f"{1 / high:.2f} to {1 / low:.2f}")
+        low, high = self.times_as_fast(rows, "cuda_exp2", ["torch_flash"], "causal")
+        self.contains(page, f"{1 / high:.1f} to {1 / low:.1f} times as long")
+
+    def test_chapter_7(self):
+        rows = {(row["implementation"], row["dtype"]): row for row in self.rows("gpt2_124m_cuda.json")
+                if row["status"] == "ok"}
+        half = {name: row for (name, dtype), row in rows.items() if dtype == "bf16"}
+        low, high = (choose(half, key=lambda name: half[name]["loss"]) for choose in (min, max))
+        naive, hopper = half["cuda_naive"], half["cuda_hopper"]
+        share = hopper["attention_share"]
+        self.contains(
+            "chapters/07_gpt2_124m/README.md",
+            f"from {half[low]['loss']:.6f} with `{low}` to {half[high]['loss']:.6f} with `{high}`",
+            f"with `cuda_naive` attention is {100 * naive['attention_share']:.0f} % of the time",
+            f"the whole {naive['seconds'] / half['cuda_tensor_cores']['seconds']:.2f} times as fast",
+            f"`cuda_hopper` {naive['seconds'] / hopper['seconds']:.2f} times",
+            f"{hopper['tokens_per_s'] * 1e-6:.2f} million tokens a second",
+            f"With `cuda_hopper`, {100 * share:.0f} % of the time is attention",
+            f"= {1 / (1 - share):.2f}$ times as fast",
+            f"gains {100 * (rows['cuda_naive', 'fp32']['seconds'] / rows['cuda_exp2', 'fp32']['seconds'] - 1):.0f} %")
+        self.assertLess(half[high]["loss"] - half[low]["loss"], 5e-4)
+        self.assertEqual(len({half[f"cuda_{step}"]["loss"] for step in
+                              ("mma", "ldmatrix", "swizzle", "registers", "cp_async", "masks")}), 1)
+
+
 class Pictures(InFolder):
     MARKER = "<!-- plot: r/ours.json r/peers.json#time causal cold img/x.svg -->\n"
 
