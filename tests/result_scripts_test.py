@@ -228,6 +228,8 @@ class Sentences(unittest.TestCase):
             f"the whole {naive['seconds'] / half['cuda_tensor_cores']['seconds']:.2f} times as fast",
             f"`cuda_hopper` {naive['seconds'] / hopper['seconds']:.2f} times",
             f"{hopper['tokens_per_s'] * 1e-6:.2f} million tokens a second",
+            *(f"`{name}` {half[name]['tokens_per_s'] * 1e-6:.2f}" for name in
+              ("cuda_tensor_cores", "cuda_naive", "cuda_exp2")),
             f"With `cuda_hopper`, {100 * share:.0f} % of the time is attention",
             f"= {1 / (1 - share):.2f}$ times as fast",
             f"gains {100 * (rows['cuda_naive', 'fp32']['seconds'] / rows['cuda_exp2', 'fp32']['seconds'] - 1):.0f} %")
