@@ -1,14 +1,16 @@
 /// @file
-/// Runs every implementation on the GPU, without those whose name begins as the argument does, on
+/// Runs every implementation on the GPU, without those whose name begins as an argument does, on
 /// small awkward problems, for compute-sanitizer to watch: each tensor is an allocation of its own
 /// that ends where it ends, and O, LSE and the workspace hold nothing before. Prints a line for
 /// each run; exit status 1 if a result is wrong.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string_view>
+#include <vector>
 
 #include "common/cuda/device.h"
 #include "tests/gpu_tensors.h"
@@ -31,14 +33,17 @@ constexpr AttentionProblem PROBLEMS[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::string_view without = argc > 1 ? argv[1] : "";
+    const std::vector<std::string_view> without(argv + 1, argv + argc);
     if (!why_no_gpu().empty()) {
         fmt::print("skipped: {}\n", why_no_gpu());
         return 0;
     }
     int wrong = 0, runs = 0;
     for (const Implementation* implementation : gpu_implementations()) {
-        if (!without.empty() && implementation->name.starts_with(without)) continue;
+        if (std::ranges::any_of(without, [&](std::string_view name) {
+                return implementation->name.starts_with(name);
+            }))
+            continue;
         for (const AttentionProblem& p : PROBLEMS) {
             if (const std::string reason = implementation->why_unsupported(p); !reason.empty()) {
                 fmt::print("{}: {}: refused: {}\n", implementation->name, describe(p), reason);

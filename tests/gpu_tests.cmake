@@ -44,10 +44,13 @@ if(COMPUTE_SANITIZER)
 endif()
 foreach(tool memcheck racecheck synccheck initcheck)
     # Between our kernels of the naive way run those of cuBLAS. Initcheck is not shown what they write, and
-    # racecheck (2025.3) ends with an internal error in some of them.
+    # racecheck (2025.3) ends with an internal error in some of them. What TMA stores initcheck (2025.3) does
+    # not see either: it takes O for uninitialised.
     set(without "")
-    if(tool MATCHES "racecheck|initcheck")
+    if(tool STREQUAL racecheck)
         set(without cuda_naive)
+    elseif(tool STREQUAL initcheck)
+        set(without cuda_naive cuda_persistent cuda_hopper)
     endif()
     if(COMPUTE_SANITIZER)
         add_test(NAME sanitizer:${tool}
