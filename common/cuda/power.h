@@ -42,7 +42,8 @@ class EnergyCounter {
 std::optional<double> mean_power(const EnergyCounter& counter, const std::function<void()>& work,
                                  double seconds);
 
-/// The same for the current CUDA device, which then rests as long; empty for 0 seconds. @throws CudaError; what `work` throws
+/// The same for the current CUDA device, which then rests as long; empty for 0 seconds. @throws
+/// CudaError; what `work` throws
 std::optional<double> gpu_power(const std::function<void()>& work, double seconds);
 
 /// "612 W", or "-" if it is not known.
