@@ -1,20 +1,26 @@
 #!/usr/bin/env bash
 # Measures everything that the pages show of a machine, and keeps the results under docs/results/NAME/, where
-# NAME is the GPU's, or "cpu" where there is none: benchmark.json (all shapes, accuracy, crossover, block sizes, ways of timing),
-# small_card.json (the same card with 24 GiB), peers.json (PyTorch and Triton), benchmark_cpu.json and
-# peers_cpu.json (the processor), and one file for each chapter's program. Needs a build; run
-# scripts/embed.py afterwards to bring tables and pictures in step.
+# NAME is the GPU's, or "cpu" where there is none. Needs a build; run scripts/embed.py afterwards to bring
+# tables and pictures in step. Parts, all by default, and without a GPU only "cpu":
+#
+#   benchmark     benchmark.json (all shapes, accuracy, crossover, block sizes, ways of timing) and
+#                 small_card.json (the same card with 24 GiB)
+#   peers         peers.json: PyTorch and Triton at the shapes of benchmark.json
+#   tensor_cores  tensor_cores.json, tensor_cores_peers.json: chapter 8's kernel beside FlashAttention-2
+#   hopper        hopper.json, hopper_peers.json: chapter 9's beside cuDNN and FlashAttention-2, with power;
+#                 hopper_hunt.json: a hunt for rare faults in twelve processes
+#   cpu           benchmark_cpu.json, peers_cpu.json: the processor
+#   chapters      one file for each chapter's program, and what it printed
+#
+# Each is a run of its own, of one to four minutes on an H200, for machines that allow only so much at a time.
 #
 #   scripts/measure.sh [--bin FOLDER] [--results FOLDER] [--python PROGRAM] [PART...]
-#
-# Parts: benchmark, peers, cpu, chapters, each a minute or two on an H200; all by default, and without a GPU
-# only "cpu". Each is a run of its own, for machines that allow only so much at a time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
     echo "measure.sh: $1 (usage: scripts/measure.sh [--bin FOLDER] [--results FOLDER] [--python PROGRAM]" \
-        "[benchmark|peers|cpu|chapters...])" >&2
+        "[benchmark|peers|tensor_cores|hopper|cpu|chapters...])" >&2
     exit 2
 }
 
@@ -26,7 +32,7 @@ while (($# > 0)); do
             declare "${1#--}=$2"
             shift 2
             ;;
-        benchmark | peers | cpu | chapters)
+        benchmark | peers | tensor_cores | hopper | cpu | chapters)
             parts+=("$1")
             shift
             ;;
@@ -43,20 +49,38 @@ if [[ -z $gpu ]]; then
     fi
     gpu=cpu
 fi
-((${#parts[@]} > 0)) || parts=(benchmark peers cpu chapters)
+((${#parts[@]} > 0)) || parts=(benchmark peers tensor_cores hopper cpu chapters)
 name=$(tr '[:upper:]' '[:lower:]' <<<"$gpu" | sed -E 's/nvidia|geforce|tesla//g; s/[^a-z0-9]//g')
 folder=$results/$name
 mkdir -p "$folder"
 echo "Measuring $gpu into $folder"
 
-# Runs a command, says how long it took, and goes on if a check of it failed: what was measured is kept.
+# Runs a command, says how long it took, and goes on if a check of it failed: what was measured is kept. With
+# --keep FILE, what it prints is, too.
 failed=()
 run() {
-    local begin=$SECONDS status=0
+    local begin=$SECONDS status keep=/dev/null
+    if [[ $1 == --keep ]]; then
+        keep=$2
+        shift 2
+    fi
     printf '\n======== %s ========\n\n' "$*"
-    "$@" || status=$?
+    set +e
+    "$@" | tee "$keep"
+    status=${PIPESTATUS[0]}
+    set -e
     printf '\n%d s\n' $((SECONDS - begin))
     ((status == 0)) || failed+=("$1 (exit status $status)")
+}
+
+# A kernel's rates, and those of peers at the same shapes.
+beside_peers() { # NAME IMPLEMENTATIONS PEERS POWER-SECONDS FLAGS...
+    run "$bin/ch06_benchmark" --device cuda --parts timing --implementations "$2" --repetitions 7 --power "$4" \
+        "${@:5}" --json "$folder/$1.json"
+    if has_torch; then
+        run "$python" -B scripts/peers.py --device cuda --like "$folder/$1.json" --implementations "$3" \
+            --repetitions 7 --power "$4" --json "$folder/$1_peers.json"
+    fi
 }
 
 has_torch() {
@@ -79,6 +103,14 @@ for part in "${parts[@]}"; do
                     --json "$folder/peers.json"
             fi
             ;;
+        tensor_cores)
+            beside_peers tensor_cores 'cuda_tensor_cores$' flash 0 --cache cold \
+                --shapes causal,full,d128,d128_full --lengths 512,1000,1k,2k,4k,8k,16k
+            ;;
+        hopper)
+            beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.25 --shapes causal,full,d128,d128_full,odd
+            run "$bin/ch09_hopper" --hunt 8 --hunt-processes 12 --json "$folder/hopper_hunt.json"
+            ;;
         cpu)
             run "$bin/ch06_benchmark" --device cpu --parts timing --shapes causal,bf16 --lengths 512,1k,2k \
                 --json "$folder/benchmark_cpu.json"
@@ -90,12 +122,18 @@ for part in "${parts[@]}"; do
         chapters)
             for program in "$bin"/ch04_* "$bin"/ch05_* "$bin"/ch08_* "$bin"/ch09_*; do
                 [[ -x $program ]] || continue
-                run "$program" --device cuda --json "$folder/$(basename "$program").json"
+                name=$folder/$(basename "$program")
+                run --keep "$name.txt" "$program" --device cuda --json "$name.json"
             done
-            if [[ -x $bin/ch07_gpt2_124m && -d models/gpt2-124m ]]; then
-                run "$bin/ch07_gpt2_124m" --device cuda --json "$folder/ch07_gpt2_124m.json"
+            model=
+            for folder_of_model in models/gpt2 models/gpt2-124m; do
+                [[ -d $folder_of_model ]] && model=$folder_of_model
+            done
+            if [[ -x $bin/ch07_gpt2_124m && -n $model ]]; then
+                run --keep "$folder/gpt2_124m_cuda.txt" "$bin/ch07_gpt2_124m" --device cuda \
+                    --activations fp32,bf16 --model "$model" --json "$folder/gpt2_124m_cuda.json"
             else
-                echo "models/gpt2-124m is not here (scripts/fetch_gpt2.sh): chapter 7 is left out."
+                echo "No GPT-2 124M in models/ (scripts/fetch_gpt2.sh): chapter 7 is left out."
             fi
             ;;
     esac

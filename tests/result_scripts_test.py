@@ -2,6 +2,7 @@
 """The scripts that show results: the same picture for the same numbers, out of memory shown, tables from
 several files, and words where PyTorch is missing."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -170,6 +171,52 @@ class Tables(InFolder):
         for value, text in [(0, "0"), (1.2345, "1.23"), (12.345, "12.3"), (123.45, "123"), (0.012345, "0.0123"),
                             (1000, "1000")]:
             self.assertEqual(result_tables.three_digits(value), text)
+
+
+class Measure(unittest.TestCase):
+    """scripts/measure.sh with programs that only say how they were called."""
+
+    def measure(self, *arguments, fails="none"):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        folder = pathlib.Path(holder.name)
+        (folder / "path").mkdir()
+        (folder / "bin").mkdir()
+        programs = {"path/nvidia-smi": "echo NVIDIA GeForce RTX 4090"}
+        for name in "ch04_cuda_tiled", "ch06_benchmark", "ch08_tensor_cores", "ch09_hopper":
+            programs[f"bin/{name}"] = ('echo "${0##*/} $*"\n'
+                                       'while (($#)); do [[ $1 == --json ]] && echo "{}" >"$2"; shift; done\n'
+                                       f"[[ ${{0##*/}} != {fails} ]]")
+        for name, text in programs.items():
+            (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+            (folder / name).chmod(0o755)
+        done = subprocess.run(
+            [SCRIPTS / "measure.sh", "--bin", folder / "bin", "--results", folder / "results", "--python", "false",
+             *arguments], env={**os.environ, "PATH": f"{folder / 'path'}:{os.environ['PATH']}"},
+            capture_output=True, text=True)
+        return done, folder / "results" / "rtx4090"
+
+    def test_every_part_leaves_its_files(self):
+        done, results = self.measure("tensor_cores", "hopper", "chapters")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({file.name for file in results.iterdir()} - {"gpt2_124m_cuda.txt", "gpt2_124m_cuda.json"},
+                         {"tensor_cores.json", "hopper.json", "hopper_hunt.json", "ch04_cuda_tiled.json",
+                          "ch04_cuda_tiled.txt", "ch08_tensor_cores.json", "ch08_tensor_cores.txt", "ch09_hopper.json",
+                          "ch09_hopper.txt"})
+        self.assertEqual((results / "ch09_hopper.txt").read_text(),
+                         f"ch09_hopper --device cuda --json {results}/ch09_hopper.json\n")
+        self.assertIn("the peers are left out", done.stdout)
+
+    def test_a_failure_is_told_at_the_end_and_the_rest_is_measured(self):
+        done, results = self.measure("chapters", fails="ch04_cuda_tiled")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("ch04_cuda_tiled (exit status 1)", done.stderr)
+        self.assertTrue((results / "ch09_hopper.json").exists())
+
+    def test_a_part_that_is_none(self):
+        done, _ = self.measure("everything")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('"everything" is neither a flag nor a part', done.stderr)
 
 
 class Sentences(unittest.TestCase):
