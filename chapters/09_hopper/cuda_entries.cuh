@@ -2,6 +2,8 @@
 /// @file
 /// The kernels of this chapter on the GPU.
 
+#include <stdexcept>
+
 #include "chapters/04_cuda_tiled/kernel_resources.cuh"
 #include "chapters/09_hopper/hopper_entries.h"
 #include "chapters/09_hopper/tensor_map.h"
@@ -22,6 +24,8 @@ std::string hopper_cuda_why_unsupported(const AttentionProblem& p) {
     return hopper_why_unsupported_by<Kernel>(p, gpu.multiprocessors);
 }
 
+inline namespace FA_KERNEL_NAMESPACE {
+
 // [reset]
 /// Sets the counter that tiles are fetched from to zero. A grid of its own and no memset: unlike
 /// one, it may begin early.
@@ -31,6 +35,8 @@ inline __global__ void reset_tile_counter(int* next_tile) {
     *next_tile = 0;
 }
 // [reset]
+
+}  // namespace FA_KERNEL_NAMESPACE
 
 /// Launches a kernel with sizes that the caller chooses.
 /// @param prepare called with the arguments before the launch
@@ -59,6 +65,8 @@ void run_hopper(const AttentionProblem& p, const AttentionTensors& t,
             if constexpr (is_compiled_for<Config, T>())
                 run_hopper_config<Kernel, Config, T>(
                     p, t, workspace, static_cast<cudaStream_t>(how.stream), [](const auto&) {});
+            else
+                throw std::logic_error("a size that is not compiled for this type was chosen");
         });
     });
 }
@@ -93,6 +101,8 @@ KernelResources hopper_resources_of(const AttentionProblem& p) {
             if constexpr (is_compiled_for<Config, T>())
                 r = resources_of<Config>(hopper_blocks<Config>(p, multiprocessors),
                                          Kernel::template function<Config, T>());
+            else
+                throw std::logic_error("a size that is not compiled for this type was chosen");
         });
     });
     return r;

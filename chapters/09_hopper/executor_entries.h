@@ -4,6 +4,7 @@
 /// not nvcc, compiles.
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "chapters/09_hopper/hopper_entries.h"
 #include "common/executor/executor.h"
@@ -54,6 +55,8 @@ executor::Counters run_hopper_on_executor(const AttentionProblem& p, const Atten
             if constexpr (is_compiled_for<Config, T>())
                 counters = run_hopper_config_on_executor<Kernel, Config, T>(
                     p, t, workspace, options, [](const auto&) {});
+            else
+                throw std::logic_error("a size that is not compiled for this type was chosen");
         });
     });
     return counters;

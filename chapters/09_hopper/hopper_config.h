@@ -25,7 +25,7 @@ struct HopperSwitches {
     Rescale rescale = Rescale::rare;
     bool ping_pong = false;      ///< warpgroups take turns at the tensor cores
     bool own_diagonal = true;    ///< a warpgroup skips the blocks that none of its queries sees
-    bool persistent = true;      ///< blocks fetch tiles; else one tile to a block
+    bool persistent = true;      ///< a block works on several tiles; else on one
     bool in_advance = false;     ///< which tiles a block gets is known from the start
     bool late_fetch = true;      ///< the next tile is fetched after the last load of this one
     bool sections = true;        ///< longest tiles first, over the heads of a section

@@ -24,7 +24,8 @@ constexpr bool begins_early() {
         return false;
 }
 
-/// Whether a kernel is compiled for an element type: no problem chooses the others.
+/// Whether a kernel is compiled for an element type. A problem of another is refused
+/// (hopper_why_unsupported_by()).
 template <class Config, class T>
 constexpr bool is_compiled_for() {
     if constexpr (requires { Config::SWITCHES; })
@@ -38,11 +39,15 @@ template <class Kernel>
 std::string hopper_why_unsupported_by(const AttentionProblem& p, int multiprocessors) {
     std::int64_t most_head_dim = 0;
     int block_m = 1;
+    bool has_range = true;
     Kernel::with_config(p, multiprocessors, [&]<class Config>() {
         most_head_dim = Config::HEAD_DIM;
         block_m = Config::BLOCK_M;
+        has_range = p.dtype != DType::f16 || is_compiled_for<Config, Float16>();
     });
-    return hopper_why_unsupported(p, most_head_dim, block_m);
+    if (std::string reason = hopper_why_unsupported(p, most_head_dim, block_m); !reason.empty())
+        return reason;
+    return has_range ? "" : "fp16 has no room for references that hardly ever move";
 }
 
 /// Scratch memory: the counter that tiles are fetched from.

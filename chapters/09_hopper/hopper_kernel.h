@@ -208,7 +208,7 @@ __device__ __forceinline__ void consume(const HopperArguments<T>& a,
 // [consume]
 
 // [kernel]
-/// Grid: any number of blocks in x that fetch tiles; else a.tiles. Block: THREADS, the first 128 of
+/// Grid: any number of blocks in x if PERSISTENT; else a.tiles. Block: THREADS, the first 128 of
 /// which load. Shared memory: SHARED_BYTES.
 template <class Config, class T>
 __global__ void __launch_bounds__(Config::THREADS, 1)
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(Config::THREADS, 1)
         prefetch_maps(a);
     }
     __syncthreads();
-    let_next_grid_begin();  // whose blocks find no room before one of these ends
+    let_next_grid_begin();  // whose blocks find no room before one of these ends, if there are many
     wait_for_grids_before();
     if (warpgroup == 0) {
         if constexpr (Config::SWITCHES.move_registers)

@@ -98,8 +98,7 @@ struct BoxCopy {
         if (last < map.size()) return {};
         return fmt::format(
             "a box is stored in units of 16 bytes: write of element {} of a global array of {}, "
-            "since "
-            "{} channels are no whole number of units",
+            "since {} channels are no whole number of units",
             last, map.size(), map.channels);
     }
 
