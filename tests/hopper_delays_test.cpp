@@ -46,10 +46,11 @@ void for_each_delayed(Use&& use) {
     using enum Rescale;
     size(std::type_identity<LongHopper64<rare>>{}, "executor_long_hopper_64");
     size(std::type_identity<LongHopper64<lazy>>{}, "executor_lazy_long_hopper_64");
-    size(std::type_identity<ShortHopper64<rare>>{}, "executor_short_hopper_64");
     size(std::type_identity<ShortFullHopper64<rare>>{}, "executor_short_full_hopper_64");
     size(std::type_identity<LongHopper128<rare>>{}, "executor_long_hopper_128");
     size(std::type_identity<FewHopper64<rare>>{}, "executor_few_hopper_64");
+    // What is chosen for the problem of this test.
+    use.template operator()<OneSize<ShortHopper64<rare>>, ShortHopper64<rare>>(EXECUTOR_HOPPER);
 }
 
 /// O and LSE, over NaN, of what `run` computes.
