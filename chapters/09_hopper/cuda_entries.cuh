@@ -2,8 +2,6 @@
 /// @file
 /// The kernels of this chapter on the GPU.
 
-#include <stdexcept>
-
 #include "chapters/04_cuda_tiled/kernel_resources.cuh"
 #include "chapters/09_hopper/hopper_entries.h"
 #include "chapters/09_hopper/tensor_map.h"
@@ -59,15 +57,9 @@ void run_hopper_config(const AttentionProblem& p, const AttentionTensors& t,
 template <class Kernel>
 void run_hopper(const AttentionProblem& p, const AttentionTensors& t,
                 std::span<std::byte> workspace, const Launch& how) {
-    with_16bit_type(p.dtype, [&](auto element) {
-        using T = decltype(element);
-        Kernel::with_config(p, gpu_properties().multiprocessors, [&]<class Config>() {
-            if constexpr (is_compiled_for<Config, T>())
-                run_hopper_config<Kernel, Config, T>(
-                    p, t, workspace, static_cast<cudaStream_t>(how.stream), [](const auto&) {});
-            else
-                throw std::logic_error("a size that is not compiled for this type was chosen");
-        });
+    with_config_and_type<Kernel>(p, gpu_properties().multiprocessors, [&]<class Config, class T>() {
+        run_hopper_config<Kernel, Config, T>(p, t, workspace, static_cast<cudaStream_t>(how.stream),
+                                             [](const auto&) {});
     });
 }
 
@@ -95,15 +87,9 @@ template <class Kernel>
 KernelResources hopper_resources_of(const AttentionProblem& p) {
     KernelResources r;
     const int multiprocessors = gpu_properties().multiprocessors;
-    with_16bit_type(p.dtype, [&](auto element) {
-        using T = decltype(element);
-        Kernel::with_config(p, multiprocessors, [&]<class Config>() {
-            if constexpr (is_compiled_for<Config, T>())
-                r = resources_of<Config>(hopper_blocks<Config>(p, multiprocessors),
-                                         Kernel::template function<Config, T>());
-            else
-                throw std::logic_error("a size that is not compiled for this type was chosen");
-        });
+    with_config_and_type<Kernel>(p, multiprocessors, [&]<class Config, class T>() {
+        r = resources_of<Config>(hopper_blocks<Config>(p, multiprocessors),
+                                 Kernel::template function<Config, T>());
     });
     return r;
 }

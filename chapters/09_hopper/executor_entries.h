@@ -4,7 +4,6 @@
 /// not nvcc, compiles.
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "chapters/09_hopper/hopper_entries.h"
 #include "common/executor/executor.h"
@@ -49,15 +48,9 @@ executor::Counters run_hopper_on_executor(const AttentionProblem& p, const Atten
                                           std::span<std::byte> workspace,
                                           const executor::Options& options) {
     executor::Counters counters;
-    with_16bit_type(p.dtype, [&](auto element) {
-        using T = decltype(element);
-        Kernel::with_config(p, PretendedHopper::MULTIPROCESSORS, [&]<class Config>() {
-            if constexpr (is_compiled_for<Config, T>())
-                counters = run_hopper_config_on_executor<Kernel, Config, T>(
-                    p, t, workspace, options, [](const auto&) {});
-            else
-                throw std::logic_error("a size that is not compiled for this type was chosen");
-        });
+    with_config_and_type<Kernel>(p, PretendedHopper::MULTIPROCESSORS, [&]<class Config, class T>() {
+        counters = run_hopper_config_on_executor<Kernel, Config, T>(p, t, workspace, options,
+                                                                    [](const auto&) {});
     });
     return counters;
 }

@@ -7,6 +7,8 @@
 ///    with the sizes for a problem;
 ///  - `function<Config, T>()`, the kernel function for these sizes and an element type.
 
+#include <stdexcept>
+
 #include "chapters/08_tensor_cores/entries.h"
 #include "chapters/09_hopper/arguments.h"
 #include "chapters/09_hopper/hopper_support.h"
@@ -32,6 +34,21 @@ constexpr bool is_compiled_for() {
         return has_range_for<T>(Config::RESCALE);
     else
         return true;
+}
+
+/// Calls `use.template operator()<Config, T>()` with the sizes and the element type for a problem.
+/// @throws std::logic_error if the sizes are not compiled for the type
+template <class Kernel, class Use>
+void with_config_and_type(const AttentionProblem& p, int multiprocessors, Use&& use) {
+    with_16bit_type(p.dtype, [&](auto element) {
+        using T = decltype(element);
+        Kernel::with_config(p, multiprocessors, [&]<class Config>() {
+            if constexpr (is_compiled_for<Config, T>())
+                use.template operator()<Config, T>();
+            else
+                throw std::logic_error("a size that is not compiled for this type was chosen");
+        });
+    });
 }
 
 /// The reason why a kernel cannot run a problem, or empty.
