@@ -8,6 +8,7 @@
 #   peers         peers.json: PyTorch and Triton at the shapes of benchmark.json
 #   tensor_cores  tensor_cores.json, tensor_cores_peers.json: chapter 8's kernel beside FlashAttention-2
 #   hopper        hopper.json, hopper_peers.json: chapter 9's beside cuDNN and FlashAttention-2, with power;
+#                 hopper_rested.json, hopper_rested_peers.json: the same with a rest before each repetition;
 #                 hopper_hunt.json: a hunt for rare faults in twelve processes
 #   cpu           benchmark_cpu.json, peers_cpu.json: the processor
 #   chapters      one file for each chapter's program, and what it printed
@@ -74,12 +75,13 @@ run() {
 }
 
 # A kernel's rates, and those of peers at the same shapes.
-beside_peers() { # NAME IMPLEMENTATIONS PEERS POWER-SECONDS FLAGS...
-    run "$bin/ch06_benchmark" --device cuda --parts timing --implementations "$2" --repetitions 7 --power "$4" \
-        "${@:5}" --json "$folder/$1.json"
+beside_peers() { # NAME IMPLEMENTATIONS PEERS POWER-SECONDS REST-SECONDS FLAGS...
+    local both=(--repetitions 7 --power "$4" --rest "$5")
+    run "$bin/ch06_benchmark" --device cuda --parts timing --implementations "$2" "${both[@]}" "${@:6}" \
+        --json "$folder/$1.json"
     if has_torch; then
         run "$python" -B scripts/peers.py --device cuda --like "$folder/$1.json" --implementations "$3" \
-            --repetitions 7 --power "$4" --json "$folder/$1_peers.json"
+            "${both[@]}" --json "$folder/$1_peers.json"
     fi
 }
 
@@ -104,11 +106,13 @@ for part in "${parts[@]}"; do
             fi
             ;;
         tensor_cores)
-            beside_peers tensor_cores 'cuda_tensor_cores$' flash 0 --cache cold \
+            beside_peers tensor_cores 'cuda_tensor_cores$' flash 0 0 --cache cold \
                 --shapes causal,full,d128,d128_full --lengths 512,1000,1k,2k,4k,8k,16k
             ;;
         hopper)
-            beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.25 --shapes causal,full,d128,d128_full,odd
+            shapes=causal,full,d128,d128_full,odd
+            beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.25 0 --shapes "$shapes"
+            beside_peers hopper_rested 'cuda_hopper$' 'flash|cudnn' 0 0.1 --shapes "$shapes"
             run "$bin/ch09_hopper" --hunt 8 --hunt-processes 12 --json "$folder/hopper_hunt.json"
             ;;
         cpu)

@@ -224,6 +224,7 @@ def measure(name, attend, shape, arguments, device):
         case = (CpuCase if device == "cpu" else GpuCase)(attend, shape, arguments.seed)
         repetitions = []
         for _ in range(arguments.repetitions):
+            time.sleep(arguments.rest)
             times = []
             while sum(times) < REPETITION_SECONDS:
                 times.append(case.seconds())
@@ -319,6 +320,13 @@ def positive(text):
     return number
 
 
+def seconds(text):
+    number = float(text)
+    if not 0 <= number <= 60:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 60")
+    return number
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--like", type=pathlib.Path, help="take the shapes from these results of ch06_benchmark")
@@ -335,8 +343,11 @@ def parse():
     parser.add_argument("--implementations", default="", help="regular expression that their names contain")
     parser.add_argument("--repetitions", type=positive, default=10)
     parser.add_argument("--memory-limit", type=float, default=0, help="GiB of the card to pretend; 0: all")
-    parser.add_argument("--power", type=float, default=0,
+    parser.add_argument("--power", type=seconds, default=0,
                         help="seconds of more calls for each row on a GPU, for the mean power, such as 0.4; 0: none")
+    parser.add_argument("--rest", type=seconds, default=0,
+                        help="seconds without work before each repetition, such as 0.05, for the rate of a card that "
+                             "is not at its limit of power; 0: none")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: PyTorch's choice")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
@@ -374,7 +385,8 @@ def main():
     checks = [{"name": "rows timed", "goal": ">= 1", "measured": str(len(timed)), "pass": bool(timed)},
               {"name": "rows that failed", "goal": "= 0", "measured": str(len(failed)), "pass": not failed}]
     if arguments.json:
-        document = {"context": context(device, arguments.seed), "rows": rows, "checks": checks}
+        rest = {"rest_seconds": arguments.rest} if arguments.rest > 0 else {}
+        document = {"context": context(device, arguments.seed), "rows": rows, "checks": checks, **rest}
         temporary = arguments.json.with_name(arguments.json.name + f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         temporary.replace(arguments.json)

@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
@@ -81,6 +82,15 @@ class Benchmark(FromOutside):
         self.assertIsNone(row["median_ms"])
         self.assertRegex(row["reason"], r"^out of memory: \d+ bytes asked for, \d+ free$")
         self.assertIn("out of memory", shown)
+
+    def test_a_rest_before_each_repetition(self):
+        begin = time.monotonic()
+        document, _ = self.results(*QUICK, "--rest", "0.25")
+        # Four rows, two repetitions each, and at least one run that finds out how long one takes.
+        self.assertGreater(time.monotonic() - begin, 4 * 3 * 0.25)
+        self.assertEqual(document["rest_seconds"], 0.25)
+        for row in document["rows"]:  # the rest is no part of the time
+            self.assertLess(row["median_ms"], 250)
 
     def test_google_benchmarks_flags(self):
         document, shown = self.results(*QUICK, "--benchmark_filter=fast.*T64/", "--benchmark_format=console",

@@ -200,7 +200,7 @@ class Measure(unittest.TestCase):
         done, results = self.measure("tensor_cores", "hopper", "chapters")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual({file.name for file in results.iterdir()} - {"gpt2_124m_cuda.txt", "gpt2_124m_cuda.json"},
-                         {"tensor_cores.json", "hopper.json", "hopper_hunt.json", "ch04_cuda_tiled.json",
+                         {"tensor_cores.json", "hopper.json", "hopper_rested.json", "hopper_hunt.json", "ch04_cuda_tiled.json",
                           "ch04_cuda_tiled.txt", "ch08_tensor_cores.json", "ch08_tensor_cores.txt", "ch09_hopper.json",
                           "ch09_hopper.txt"})
         self.assertEqual((results / "ch09_hopper.txt").read_text(),

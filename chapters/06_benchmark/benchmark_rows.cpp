@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "chapters/06_benchmark/prediction.h"
 #include "common/program.h"
@@ -53,6 +55,11 @@ class Cases {
         return case_.get();
     }
 
+    /// Lets the device cool before a repetition.
+    void rest() const {
+        std::this_thread::sleep_for(std::chrono::duration<double>(options_.rest_seconds));
+    }
+
     /// Frees what is held; the next row needs the room.
     void finish() {
         if (row_) {
@@ -80,6 +87,7 @@ void measure_row(benchmark::State& state, Row& row, Cases& cases, const Ceilings
         state.SkipWithError(fmt::format("{}: {}", name_of(row.status), row.reason).c_str());
         return;
     }
+    cases.rest();
     while (state.KeepRunningBatch(timed->calls())) state.SetIterationTime(timed->run());
 
     using benchmark::Counter;

@@ -30,7 +30,7 @@ struct Flags {
     std::string accuracy_lengths, crossover_lengths;
     std::int64_t batch = 0, heads = 0, heads_kv = 0, head_dim = 0;
     int repetitions = 10, threads = 0;
-    double memory_limit_gib = 0, power_seconds = 0;
+    double memory_limit_gib = 0, power_seconds = 0, rest_seconds = 0;
 };
 
 const std::vector<std::string> PARTS{"timing", "accuracy", "crossover", "blocks", "methods"};
@@ -62,6 +62,11 @@ void add_flags(CLI::App& app, Flags& f) {
            "--power", f.power_seconds,
            "seconds of more runs for each row on a GPU, for the mean power, such as 0.4; 0: "
            "none")
+        ->check(between(0, 60));
+    app.add_option("--rest", f.rest_seconds,
+                   "seconds without work before each repetition, such as 0.05, for the rate of a "
+                   "card that is "
+                   "not at its limit of power; 0: none")
         ->check(between(0, 60));
     app.add_option("--threads", f.threads, "CPU threads; 0: all")->check(between(0, 1024));
     app.add_option("--parts", f.parts,
@@ -229,7 +234,8 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
     const CaseOptions options{.seed = program.seed,
                               .threads = f.threads,
                               .memory_limit = f.memory_limit_gib * 1024 * 1024 * 1024,
-                              .power_seconds = f.power_seconds};
+                              .power_seconds = f.power_seconds,
+                              .rest_seconds = f.rest_seconds};
     std::vector<Row> rows = make_rows(sets,
                                       {.implementations = implementations,
                                        .caches = caches_of(f.cache, device),
@@ -248,6 +254,7 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
         benchmark.run(rows, options, ceilings);
         if (options.memory_limit > 0)
             program.results.extras["memory_limit_bytes"] = options.memory_limit;
+        if (options.rest_seconds > 0) program.results.extras["rest_seconds"] = options.rest_seconds;
         report_rows(program, sets, rows, ceilings);
     }
     if (wants("accuracy")) {
