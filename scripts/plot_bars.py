@@ -62,21 +62,22 @@ def ladder(document, length):
     return title, frame(title, described, left + LONGEST + 44, bottom + 26, out)
 
 
-def variants_of(document, length):
-    """[(variant, its time over that of the kernel as it is, which comes first)]"""
-    rows = [row for row in document.get("ablations", []) if row.get(f"T{length}")]
+def variants_of(document, length, head_dim):
+    """[(variant, its time over that of the kernel as it is, which comes first)]. Rows that do not say for how many channels they
+    are were measured when there were variants for 64 alone."""
+    rows = [row for row in document.get("ablations", []) if row.get("head_dim", 64) == head_dim and row.get(f"T{length}")]
     if not rows:
-        raise ValueError(f"no variant was measured at T = {length}")
+        raise ValueError(f"no variant was measured at T = {length}, d{head_dim}")
     whole = rows[0][f"T{length}"]
     return [(row["variant"], whole / row[f"T{length}"]) for row in rows]
 
 
-def ablations(document, length):
+def ablations(document, length, head_dim=64):
     """(title, SVG): for each variant a bar from the time of the kernel as it is, to the right if it is slower."""
-    (reference, _), *variants = variants_of(document, length)
+    (reference, _), *variants = variants_of(document, length, head_dim)
     if not variants:
-        raise ValueError(f"no variant but {reference} was measured at T = {length}")
-    title = f"Time without one idea, or with one more, T = {length:,}"
+        raise ValueError(f"no variant but {reference} was measured at T = {length}, d{head_dim}")
+    title = f"Time without one idea, or with one more, d{head_dim}, T = {length:,}"
     changes = [time - 1 for _, time in variants]
     low, high = min(0.0, *changes), max(0.0, *changes)
     left = 22 + CHARACTER * max(len(name) for name, _ in variants)

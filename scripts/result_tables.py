@@ -232,14 +232,15 @@ def picture(root, paths, words):
 
     QUANTITY SET CACHE    against T (scripts/plot.py)
     ladder T              predicted and measured rates of a ladder's steps (scripts/plot_bars.py)
-    ablations T           times of a kernel's variants
+    ablations T [dN]      times of a kernel's variants for N channels; else for 64
     timeline              what the warpgroups do when (scripts/timeline_picture.py), of the first file that is there
     """
     kind, *rest = words or [""]
     if words == ["timeline"]:
         return timeline(root, paths)
     if kind in ("ladder", "ablations"):
-        if len(rest) != 1 or not rest[0].isdecimal() or len(paths) != 1:
+        numbers = re.fullmatch(r"(\d+)" if kind == "ladder" else r"(\d+)(?: d(\d+))?", " ".join(rest))
+        if not numbers or len(paths) != 1:
             raise ValueError(f"{kind} needs one file of results, a length and the picture's file")
     elif len(words) != 3:
         raise ValueError("needs a quantity, a set of shapes, a cache state and a file")
@@ -249,5 +250,5 @@ def picture(root, paths, words):
     if documents is None:
         return None
     if kind in ("ladder", "ablations"):
-        return getattr(plot_bars, kind)(documents[0], int(rest[0]))
+        return getattr(plot_bars, kind)(documents[0], *(int(number) for number in numbers.groups() if number))
     return plot.picture([without_steps(document) for document in documents], kind, *rest)

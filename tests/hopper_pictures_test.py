@@ -32,7 +32,8 @@ RESULTS = {
     "rows": [step("wgmma", 4096, 0.5, 0.4), step("wgmma", 512, 0.5, 0.4), step("producer", 4096, 0.25, 0.3, clock_mhz=1900),
              {"implementation": "cuda_hopper", "len_q": 4096, "quantity": "error", "status": "ok", "max_error": 1e-3}],
     "ablations": [{"variant": "the kernel as it is", "T4096": 400.0, "T512": 100.0}, {"variant": "no overlap", "T4096": 320.0, "T512": 100.0},
-                  {"variant": "turns & more", "T4096": 440.0, "T512": 50.0}],
+                  {"variant": "turns & more", "T4096": 440.0, "T512": 50.0},
+                  {"variant": "the kernel as it is", "head_dim": 128, "T4096": 600.0}, {"variant": "no diagonal", "head_dim": 128, "T4096": 500.0}],
     "timeline": [event("one", 0, "waits for keys", 0, 10), event("one", 0, "products", 10, 40), event("one", 0, "finishes", 40, 40),
                  event("one", 1, "softmax", 5, 30, 2), event("two", 0, "waits for the sum", 3, 1003)],
     "timeline_clock": "cycles", "timeline_problem": "B1 H1 Tq64 Tk64 d64 bf16"}
@@ -73,6 +74,21 @@ class Bars(unittest.TestCase):
         for words in ("no overlap", "+25 %", "turns & more", "−9 %"):
             self.assertIn(words, text)
         self.assertIn("The line is the kernel as it is", " ".join(text))
+
+    def test_the_ablations_of_one_head_dim_alone(self):
+        # Rows without a head_dim are for 64; so are those that say so.
+        said = copy.deepcopy(RESULTS)
+        for row in said["ablations"]:
+            row.setdefault("head_dim", 64)
+        self.assertEqual(plot_bars.ablations(said, 4096), plot_bars.ablations(RESULTS, 4096))
+        title, svg = plot_bars.ablations(RESULTS, 4096, 128)
+        bars, text = drawn(svg)
+        self.assertEqual(title, "Time without one idea, or with one more, d128, T = 4,096")
+        self.assertEqual([kind for kind, *_ in bars], ["slow"])
+        self.assertIn("+20 %", text)  # 600 over 500, and not 400 over 500
+        self.assertNotIn("no diagonal", plot_bars.ablations(RESULTS, 4096)[1])
+        with self.assertRaisesRegex(ValueError, "no variant was measured at T = 512, d128"):
+            plot_bars.ablations(RESULTS, 512, 128)
 
     def test_everything_lies_inside(self):
         for draw in (plot_bars.ladder, plot_bars.ablations):
@@ -137,6 +153,7 @@ class Pages(InFolder):
     """From results to the page, by scripts/embed.py."""
     PAGE = ("<!-- plot: r/ch09_hopper.json#ladder 4096 img/ladder.svg -->\n<!-- /plot -->\n"
             "<!-- plot: r/ch09_hopper.json#ablations 4096 img/ablations.svg -->\n<!-- /plot -->\n"
+            "<!-- plot: r/ch09_hopper.json#ablations 4096 d128 img/ablations-128.svg -->\n<!-- /plot -->\n"
             "<!-- plot: r/ch09_hopper.json data/timeline.json#timeline img/timeline.svg -->\n<!-- /plot -->\n")
 
     def test_words_before_and_pictures_after_it_was_measured(self):
@@ -147,14 +164,14 @@ class Pages(InFolder):
         (self.folder / "data" / "timeline.json").write_text(json.dumps(recorded))
         root = ["--root", str(self.folder)]
         self.assertEqual(self.run_script("embed.py", *root)[0], 0)
-        self.assertEqual(page.read_text().count("Nothing is recorded"), 2)
+        self.assertEqual(page.read_text().count("Nothing is recorded"), 3)
         self.assertIn("![What the warpgroups do when, in order, not in time](img/timeline.svg)", page.read_text())
         self.assertEqual([path.name for path in (self.folder / "img").iterdir()], ["timeline.svg"])
         (self.folder / "r").mkdir()
         (self.folder / "r" / "ch09_hopper.json").write_text(json.dumps(RESULTS))
         self.assertEqual(self.run_script("embed.py", "--check", *root)[0], 1)
         self.assertEqual(self.run_script("embed.py", *root)[0], 0)
-        for words in ("![The steps at T = 4,096, A <card>](img/ladder.svg)", "](img/ablations.svg)", "when, measured](img/timeline.svg)"):
+        for words in ("![The steps at T = 4,096, A <card>](img/ladder.svg)", ", d64, T = 4,096](img/ablations.svg)", ", d128, T = 4,096](img/ablations-128.svg)", "when, measured](img/timeline.svg)"):
             self.assertIn(words, page.read_text())
         self.assertNotIn("Nothing", page.read_text())
         self.assertEqual(self.run_script("embed.py", "--check", *root), (0, "", ""))
@@ -162,6 +179,8 @@ class Pages(InFolder):
     def test_faults_are_named(self):
         (self.folder / "ch09_hopper.json").write_text(json.dumps(RESULTS))
         for paths, words, said in [(["ch09_hopper.json"], ["ladder", "4k"], "ladder needs"), (["ch09_hopper.json"] * 2, ["ablations", "4096"], "needs one file"),
+                                   (["ch09_hopper.json"], ["ablations", "4096", "128"], "ablations needs"), (["ch09_hopper.json"], ["ladder", "4096", "d128"], "ladder needs"),
+                                   (["ch09_hopper.json"], ["ablations", "4096", "d96"], "no variant was measured at T = 4096, d96"),
                                    (["ch09_hopper.json"], ["ladder", "8192"], "no step"), (["none.json", "ours.json"], ["timeline"], "no timeline in none.json, ours.json")]:
             with self.subTest(words=words), self.assertRaisesRegex(ValueError, said):
                 result_tables.picture(self.folder, paths, words)

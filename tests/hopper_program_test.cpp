@@ -10,9 +10,13 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <typeindex>
+#include <typeinfo>
 #include <vector>
 
+#include "chapters/09_hopper/ablation_kinds.h"
 #include "chapters/09_hopper/hopper_model.h"
 #include "chapters/09_hopper/layout_results.h"
 #include "chapters/09_hopper/timeline.h"
@@ -127,6 +131,41 @@ TEST_CASE("every element of D has one holder") {
                 seen.insert(64 * row + column);
             }
     CHECK(seen.size() == 64 * 64);
+}
+
+/// The variants for a number of channels, in order.
+struct Variants {
+    std::int64_t head_dim;
+    std::vector<std::string> names = {};
+    std::vector<std::type_index> kinds = {};
+
+    template <class Config>
+    void operator()(std::string_view name) {
+        CAPTURE(name);
+        CHECK(Config::HEAD_DIM == head_dim);
+        CHECK(Config::SHARED_BYTES <= HOPPER_SHARED_LIMIT);
+        CHECK(finds_its_registers<Config>());
+        names.emplace_back(name);
+        kinds.emplace_back(typeid(Config));
+    }
+};
+
+TEST_CASE("variants: none is there twice, and the first is the last kernel for long problems") {
+    Variants of64{64}, of128{128};
+    for_each_hopper_variant64(of64);
+    for_each_hopper_variant128(of128);
+    for (const Variants& variants : {of64, of128}) {
+        CAPTURE(variants.head_dim);
+        CHECK(std::set(variants.names.begin(), variants.names.end()).size() ==
+              variants.names.size());
+        CHECK(std::set(variants.kinds.begin(), variants.kinds.end()).size() ==
+              variants.kinds.size());
+        AttentionProblem p = square(8192, true);
+        p.head_dim = variants.head_dim;
+        HopperKernel::with_config(p, Multiprocessor::COUNT, [&]<class Config>() {
+            CHECK(variants.kinds.front() == std::type_index(typeid(Config)));
+        });
+    }
 }
 
 TEST_CASE("timeline: events lie between the stamps of a warpgroup") {

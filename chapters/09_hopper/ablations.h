@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// The last kernel without one of its ideas, or with one that was left out, on the GPU: for 64
-/// channels in bf16.
+/// The last kernel without one of its ideas, or with one that was left out, on the GPU, in bf16.
 
 #include <cstddef>
 #include <functional>
@@ -24,8 +23,10 @@ struct HopperVariant {
     KernelResources (*resources)(const AttentionProblem&);
 };
 
-/// Calls `use` for each variant; the first is the kernel as it is.
-void for_each_hopper_variant_on_gpu(const std::function<void(const HopperVariant&)>& use);
+/// Calls `use` for each variant for 64 channels; the first is the kernel as it is.
+void for_each_hopper_variant64_on_gpu(const std::function<void(const HopperVariant&)>& use);
+/// The same for 128 channels.
+void for_each_hopper_variant128_on_gpu(const std::function<void(const HopperVariant&)>& use);
 
 /// Runs every schedule of the timeline on the GPU, once to warm up and once for the stamps.
 /// @param blocks   of a launch that leave stamps

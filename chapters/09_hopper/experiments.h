@@ -12,6 +12,7 @@ namespace fa {
 /// The flags of the program.
 struct HopperOptions {
     AttentionProblem shape{.batch = 4, .heads_q = 12, .heads_kv = 12, .head_dim = 64};
+    std::int64_t heads128 = 16;         ///< H of the variants for 128 channels
     std::vector<std::int64_t> lengths;  ///< predicted, and timed on the GPU
     std::int64_t counted_length = 512;  ///< of the runs on the executor
     std::int64_t traced_length = 4096;  ///< of the timeline on the GPU
@@ -33,7 +34,8 @@ void show_steps(Program& program, const HopperOptions& options);
 /// What each step moves and multiplies, counted; and the same bits in every order of warps.
 void show_counts(Program& program, const HopperOptions& options);
 
-/// The last kernel without one of its ideas, or with one that was left out.
+/// The last kernel without one of its ideas, or with one that was left out, for 64 and for 128
+/// channels.
 void show_ablations(Program& program, const HopperOptions& options);
 
 /// What the warpgroups do when, under several schedules.

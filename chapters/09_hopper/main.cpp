@@ -20,6 +20,10 @@ int main(int argc, char** argv) {
     flags.add_option("--lengths", lengths, "lengths T that are predicted, and timed on the GPU");
     flags.add_option("--batch", options.shape.batch, "sequences B")->check(count);
     flags.add_option("--heads", options.shape.heads_q, "heads H")->check(count);
+    flags
+        .add_option("--heads128", options.heads128,
+                    "heads H of the variants for 128 channels, all others are for 64")
+        ->check(count);
     flags.add_option("--dtype", dtype, "type of Q, K, V and O: fp16 or bf16")
         ->check(CLI::IsMember({"fp16", "bf16"}));
     flags.add_option("--full", full, "1: without the causal mask")->check(between(0, 1));

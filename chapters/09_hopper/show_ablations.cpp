@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,11 @@
 
 namespace fa {
 namespace {
+
+/// The name of a variant among checks.
+std::string name_of(std::string_view variant, const AttentionProblem& p) {
+    return p.head_dim == 64 ? std::string(variant) : fmt::format("{}, d{}", variant, p.head_dim);
+}
 
 #ifdef FA_HOPPER_ENABLED
 /// Median seconds of a launch, clock and power, and what was computed.
@@ -55,10 +61,7 @@ Timed time(const HopperVariant& variant, const AttentionProblem& p, const Hopper
         clock, power, std::move(lse)};
 }
 
-void show_measured(Program& program, const HopperOptions& options) {
-    AttentionProblem p = options.shape;
-    p.dtype = DType::bf16;
-    p.head_dim = 64;
+void show_measured(Program& program, const HopperOptions& options, AttentionProblem p) {
     std::vector<std::string> headers{"variant", "registers", "local"};
     for (std::int64_t length : options.lengths) headers.push_back(fmt::format("T = {}", length));
     headers.push_back("MHz");
@@ -66,12 +69,14 @@ void show_measured(Program& program, const HopperOptions& options) {
     TextTable table(headers);
     std::vector<double> whole;
     std::vector<std::vector<float>> whole_lse;
-    for_each_hopper_variant_on_gpu([&](const HopperVariant& variant) {
+    const auto measure = [&](const HopperVariant& variant) {
         const KernelResources r = variant.resources(p);
         std::vector<std::string> cells{std::string(variant.name), fmt::format("{}", r.registers),
                                        fmt::format("{} B", r.local_bytes)};
-        nlohmann::ordered_json row{
-            {"variant", variant.name}, {"registers", r.registers}, {"local_bytes", r.local_bytes}};
+        nlohmann::ordered_json row{{"head_dim", p.head_dim},      {"batch", p.batch},
+                                   {"heads_q", p.heads_q},        {"causal", p.causal},
+                                   {"variant", variant.name},     {"registers", r.registers},
+                                   {"local_bytes", r.local_bytes}};
         double clock = 0, largest = 0;
         std::optional<double> power;
         for (std::size_t n = 0; n < options.lengths.size(); ++n) {
@@ -98,28 +103,28 @@ void show_measured(Program& program, const HopperOptions& options) {
         row["power_w"] = power ? nlohmann::ordered_json(*power) : nullptr;
         table.add(cells);
         program.checks.at_most(
-            fmt::format("{}, on the GPU: LSE from the kernel's as it is", variant.name), largest,
-            1e-4);
+            fmt::format("{}, on the GPU: LSE from the kernel's as it is", name_of(variant.name, p)),
+            largest, 1e-4);
         program.results.extras["ablations"].push_back(row);
-    });
-    fmt::print("TFLOP/s measured; clock and mean power at the last T.\n\n{}", table.str());
+    };
+    if (p.head_dim > 64)
+        for_each_hopper_variant128_on_gpu(measure);
+    else
+        for_each_hopper_variant64_on_gpu(measure);
+    fmt::print("B{} H{} d{}: TFLOP/s measured; clock and mean power at the last T.\n\n{}", p.batch,
+               p.heads_q, p.head_dim, table.str());
 }
 #endif
 
-}  // namespace
-
-void show_ablations(Program& program, const HopperOptions& options) {
-    print_heading("One idea less, or one more");
-    AttentionProblem p = options.shape;
-    p.batch = p.heads_q = p.heads_kv = 1;
-    p.dtype = DType::bf16;
-    p.head_dim = 64;
+/// Errors on the executor.
+void show_errors_of(Program& program, AttentionProblem p, std::int64_t counted_length) {
     // Two lengths that end within a block, the second without a mask.
-    p.len_q = p.len_kv = options.counted_length - 3;
+    p.batch = p.heads_q = p.heads_kv = 1;
+    p.len_q = p.len_kv = counted_length - 3;
     p.causal = true;
     AttentionProblem full = p;
     full.causal = false;
-    full.len_q = options.counted_length / 2 + 1;
+    full.len_q = counted_length / 2 + 1;
     std::vector<VariantErrors> causal_errors, full_errors;
     for_each_variant_error(p, program.seed,
                            [&](const VariantErrors& e) { causal_errors.push_back(e); });
@@ -135,12 +140,31 @@ void show_ablations(Program& program, const HopperOptions& options) {
         double worst = 0;
         for (const VariantErrors* e : {&c, &f})
             worst = larger_or_nan(worst, larger_or_nan(e->o / e->o_bound, e->lse / e->lse_bound));
-        program.checks.at_most(fmt::format("{}: largest error over its bound", c.name), worst, 1);
+        program.checks.at_most(fmt::format("{}: largest error over its bound", name_of(c.name, p)),
+                               worst, 1);
     }
     fmt::print("{}", table.str());
+}
+
+}  // namespace
+
+void show_ablations(Program& program, const HopperOptions& options) {
+    AttentionProblem of64 = options.shape, of128 = options.shape;
+    of64.dtype = of128.dtype = DType::bf16;
+    of64.head_dim = 64;
+    of128.head_dim = 128;
+    of128.heads_q = of128.heads_kv = options.heads128;
+    print_heading("One idea less, or one more");
+    show_errors_of(program, of64, options.counted_length);
+    print_heading("One idea less, or one more, 128 channels");
+    show_errors_of(program, of128, options.counted_length);
     print_heading("One idea less, or one more, measured");
 #ifdef FA_HOPPER_ENABLED
-    if (hopper_is_here(program)) return show_measured(program, options);
+    if (hopper_is_here(program)) {
+        show_measured(program, options, of64);
+        print_heading("One idea less, or one more, 128 channels, measured");
+        return show_measured(program, options, of128);
+    }
 #endif
     fmt::print("No times: they need a GPU of compute capability 9.0.\n");
 }

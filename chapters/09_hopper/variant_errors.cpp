@@ -40,13 +40,17 @@ void for_each_variant_error(const AttentionProblem& p, std::uint64_t seed,
     for (double o : gold.o) largest = std::max(largest, std::fabs(o));
     run_from_host(CPU_NAIVE, p, data.tensors());
     const double bound = 2 * errors(data, gold).o + 2 * roundoff(p.dtype) * largest;
-    for_each_hopper_variant([&]<class Config>(std::string_view name) {
+    const auto run = [&]<class Config>(std::string_view name) {
         std::fill(data.o.begin(), data.o.end(), BFloat16(std::nanf("")));
         std::fill(data.lse.begin(), data.lse.end(), std::nanf(""));
         run_counted<HopperKernel, Config>(p, data, {});
         const Largest e = errors(data, gold);
         use({name, e.o, e.lse, bound, Config::SWITCHES.polynomial_eighths > 0 ? 1e-4 : 1e-5});
-    });
+    };
+    if (p.head_dim > 64)
+        for_each_hopper_variant128(run);
+    else
+        for_each_hopper_variant64(run);
 }
 
 }  // namespace fa

@@ -16,9 +16,9 @@ struct VariantErrors {
     double o_bound = 0, lse_bound = 0;
 };
 
-/// Runs each variant on random inputs in bf16 and calls `use`. The bounds: twice the error of the
-/// naive attention in bf16 and two roundings for O; 1e-5 for LSE, and 1e-4, what the polynomial
-/// errs by, if it is used.
+/// Runs each variant for the problem's channels on random inputs in bf16 and calls `use`. The
+/// bounds: twice the error of the naive attention in bf16 and two roundings for O; 1e-5 for LSE,
+/// and 1e-4, what the polynomial errs by, if it is used.
 void for_each_variant_error(const AttentionProblem& problem, std::uint64_t seed,
                             const std::function<void(const VariantErrors&)>& use);
 
