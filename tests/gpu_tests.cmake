@@ -6,6 +6,16 @@ fa_test(test_gpu gpu_graph_test.cpp gpu_launch_test.cpp gpu_memory_test.cpp
     LIBS fa_implementations fa_gpu_kernels
     LABELS gpu)
 
+# Launches that overlap, which only chapter 9's do.
+if(TARGET fa_ch09_cuda)
+    add_library(fa_gpu_late_copy STATIC gpu_late_copy.cu)
+    target_link_libraries(fa_gpu_late_copy PUBLIC fa_options fa_cuda)
+    set_target_properties(fa_gpu_late_copy PROPERTIES CUDA_ARCHITECTURES 90a-real)
+    fa_test(test_gpu_overlap gpu_overlap_test.cpp
+        LIBS fa_implementations fa_gpu_late_copy
+        LABELS gpu)
+endif()
+
 # A program whose kernel is built for another GPU than the one that is here.
 set(other_architecture 75)
 if(CMAKE_CUDA_ARCHITECTURES MATCHES "75")
