@@ -46,10 +46,12 @@ void for_each_switch(Use&& use) {
     use.template operator()<Long>("the kernel as it is");
     if constexpr (IS.overlap != none)
         use.template operator()<Switched<Long, with(IS, &S::overlap, none)>>("no overlap");
+    if constexpr (IS.overlap != together)
+        use.template operator()<Switched<Long, with(IS, &S::overlap, together)>>("both products waited for at once");
     if constexpr (IS.overlap != scores)
-        use.template operator()<Switched<Long, with(IS, &S::overlap, scores)>>("the sum issued with the scores");
+        use.template operator()<Switched<Long, with(IS, &S::overlap, scores)>>("the sum beside the softmax, issued with the scores");
     if constexpr (IS.overlap != softmax)
-        use.template operator()<Switched<Long, with(IS, &S::overlap, softmax)>>("the sum issued after the scores");
+        use.template operator()<Switched<Long, with(IS, &S::overlap, softmax)>>("the sum beside the softmax, issued after the scores");
     use.template operator()<Switched<Long, with(IS, &S::rescale, always)>>("rescaled at every block");
     use.template operator()<Switched<Long, with(IS, &S::rescale, lazy)>>("rescaled lazily");
     if constexpr (IS.overlap != scores)

@@ -13,15 +13,16 @@ inline namespace FA_KERNEL_NAMESPACE {
 
 /// When the weighted sum of block n + 1 is issued.
 enum class Overlap {
-    none,    ///< before the scores of block n, and finished before them
-    scores,  ///< with them
-    softmax  ///< when they are here
+    none,      ///< before the scores of block n, and finished before them
+    together,  ///< with them; the softmax of block n waits for both
+    scores,    ///< with them, to run beside the softmax
+    softmax    ///< when they are here, to run beside the softmax
 };
 
 // [switches]
 /// What can be taken out of the kernel, or put in.
 struct HopperSwitches {
-    Overlap overlap = Overlap::softmax;
+    Overlap overlap = Overlap::together;
     Rescale rescale = Rescale::rare;
     bool ping_pong = false;      ///< warpgroups take turns at the tensor cores
     bool own_diagonal = true;    ///< a warpgroup skips the blocks that none of its queries sees

@@ -13,37 +13,40 @@ namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
 // [table]
-/// Where references hardly ever move there is no maximum to look for, and a weighted sum begins
-/// when the scores are here; else with them.
+/// Long problems, up to 64 channels. With four warpgroups there is always another one's softmax to
+/// run beside, and a warpgroup waits for both of its products at once. The search for a maximum is
+/// long enough to begin it earlier.
 template <Rescale RESCALE>
-inline constexpr HopperSwitches SWITCHES64{
+using LongHopper64 =
+    HopperConfig<64, 4, 64, 6, 2,
+                 HopperSwitches{
+                     .overlap = RESCALE == Rescale::rare ? Overlap::together : Overlap::scores,
+                     .rescale = RESCALE}>;
+/// In blocks of one warpgroup a weighted sum runs beside the softmax; where there is no maximum to
+/// look for, it begins when the scores are here.
+template <Rescale RESCALE>
+inline constexpr HopperSwitches SHORT64{
     .overlap = RESCALE == Rescale::rare ? Overlap::softmax : Overlap::scores, .rescale = RESCALE};
-/// Three warpgroups begin it with them in any case.
-template <Rescale RESCALE>
-inline constexpr HopperSwitches SWITCHES128{.overlap = Overlap::scores, .rescale = RESCALE};
-
-/// Long problems, up to 64 channels.
-template <Rescale RESCALE>
-using LongHopper64 = HopperConfig<64, 4, 64, 6, 2, SWITCHES64<RESCALE>>;
 /// Short ones: four blocks of one warpgroup on a multiprocessor.
 template <Rescale RESCALE>
-using ShortHopper64 = ShortConfig<64, 1, 64, 2, 4, SWITCHES64<RESCALE>>;
+using ShortHopper64 = ShortConfig<64, 1, 64, 2, 4, SHORT64<RESCALE>>;
 /// Short ones without a mask, where nothing is wasted at a diagonal: wider blocks, for which a
 /// search for maxima would leave too few registers.
 template <Rescale RESCALE>
 using ShortFullHopper64 =
-    std::conditional_t<RESCALE == Rescale::rare, ShortConfig<64, 1, 128, 2, 3, SWITCHES64<RESCALE>>,
+    std::conditional_t<RESCALE == Rescale::rare, ShortConfig<64, 1, 128, 2, 3, SHORT64<RESCALE>>,
                        ShortHopper64<RESCALE>>;
 /// Those that three such blocks are enough for, with room for loads to run ahead.
 template <Rescale RESCALE>
-using FewHopper64 = ShortConfig<64, 1, 64, 4, 3, SWITCHES64<RESCALE>>;
-/// Long problems, up to 128 channels.
+using FewHopper64 = ShortConfig<64, 1, 64, 4, 3, SHORT64<RESCALE>>;
+/// Long problems, up to 128 channels: three warpgroups need the overlap within each.
 template <Rescale RESCALE>
-using LongHopper128 = HopperConfig<128, 3, 64, 4, 2, SWITCHES128<RESCALE>>;
-/// Short ones.
+using LongHopper128 =
+    HopperConfig<128, 3, 64, 4, 2, HopperSwitches{.overlap = Overlap::scores, .rescale = RESCALE}>;
+/// Short ones, in smaller tiles.
 template <Rescale RESCALE>
 using ShortHopper128 =
-    HopperConfig<128, 2, 128, 2, 2,
+    HopperConfig<128, 2, 64, 5, 2,
                  HopperSwitches{
                      .overlap = Overlap::scores, .rescale = RESCALE, .in_advance = true}>;
 // [table]

@@ -17,6 +17,9 @@ struct TileWork {
     static constexpr int HEAD_DIM = Config::HEAD_DIM, BLOCK_N = Config::BLOCK_N;
     static constexpr HopperSwitches SWITCHES = Config::SWITCHES;
     static constexpr Rescale RESCALE = Config::RESCALE;
+    /// Whether a weighted sum runs beside the softmax of the warpgroup that began it.
+    static constexpr bool BESIDE_SOFTMAX =
+        SWITCHES.overlap == Overlap::scores || SWITCHES.overlap == Overlap::softmax;
 
     RowReference<RESCALE> reference;
     float S[Config::KEY_TILES][4], O[Config::COLUMN_TILES][4] = {};
@@ -76,6 +79,13 @@ struct TileWork {
                 turns.pass();
                 wait_scores<0>();
                 ring.release();
+            } else if constexpr (SWITCHES.overlap == Overlap::together) {
+                begin_weighted_sum(ring.values());
+                begin_scores(Q, ring.keys());
+                turns.pass();
+                wait_scores<0>();
+                wait_weighted_sum();  // which is here already, having been begun before
+                ring.release();
             } else if constexpr (SWITCHES.overlap == Overlap::scores) {
                 begin_scores(Q, ring.keys());
                 begin_weighted_sum(ring.values());
@@ -92,7 +102,7 @@ struct TileWork {
             if constexpr (MASKED || RESCALE != Rescale::rare) reference.follow(S);
             reference.template weigh<SWITCHES.polynomial_eighths>(S);
             trace.mark(TracePhase::wait_sum);
-            if constexpr (SWITCHES.overlap != Overlap::none) {
+            if constexpr (BESIDE_SOFTMAX) {
                 wait_weighted_sum();
                 ring.release();
             }
