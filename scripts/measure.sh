@@ -75,6 +75,7 @@ run() {
 }
 
 # A kernel's rates, and those of peers at the same shapes.
+shapes=(--shapes causal,full,d128,d128_full --lengths 512,1000,1k,2k,4k,8k,16k)
 beside_peers() { # NAME IMPLEMENTATIONS PEERS POWER-SECONDS REST-SECONDS FLAGS...
     local both=(--repetitions 7 --power "$4" --rest "$5")
     run "$bin/ch06_benchmark" --device cuda --parts timing --implementations "$2" "${both[@]}" "${@:6}" \
@@ -106,13 +107,11 @@ for part in "${parts[@]}"; do
             fi
             ;;
         tensor_cores)
-            beside_peers tensor_cores 'cuda_tensor_cores$' flash 0 0 --cache cold \
-                --shapes causal,full,d128,d128_full --lengths 512,1000,1k,2k,4k,8k,16k
+            beside_peers tensor_cores 'cuda_tensor_cores$' flash 0 0 --cache cold "${shapes[@]}"
             ;;
         hopper)
-            shapes=causal,full,d128,d128_full,odd
-            beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.25 0 --shapes "$shapes"
-            beside_peers hopper_rested 'cuda_hopper$' 'flash|cudnn' 0 0.1 --shapes "$shapes"
+            beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.25 0 "${shapes[@]}"
+            beside_peers hopper_rested 'cuda_hopper$' 'flash|cudnn' 0 0.1 --cache cold "${shapes[@]}"
             run "$bin/ch09_hopper" --hunt 8 --hunt-processes 12 --json "$folder/hopper_hunt.json"
             ;;
         cpu)
