@@ -10,6 +10,8 @@
 #include <memory>
 #include <utility>
 
+#include "common/executor/fiber_stacks.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define FA_ASAN_FIBERS 1
 #elif defined(__has_feature)
@@ -27,8 +29,14 @@ namespace fa::executor {
 /// Runs a function that may pause. An exception in the function comes out of resume().
 class Fiber {
   public:
-    Fiber() : memory_(new std::byte[STACK_BYTES]) {}
-    ~Fiber() { cancel(); }
+    Fiber() : memory_(FiberStacks::instance().take()) {}
+    ~Fiber() {
+        cancel();
+        fiber_ = {};  // before its stack is another's
+        caller_ = {};
+        old_stack();
+        FiberStacks::instance().put_back(std::move(memory_));
+    }
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
@@ -78,7 +86,7 @@ class Fiber {
 
   private:
     struct Cancelled {};
-    static constexpr std::size_t STACK_BYTES = 256 * 1024;
+    static constexpr std::size_t STACK_BYTES = FiberStacks::BYTES;
 
     /// Hands Boost the stack that the Fiber keeps, so that thousands of short runs allocate one.
     struct Stack {
@@ -95,6 +103,9 @@ class Fiber {
 #ifdef FA_ASAN_FIBERS
     void new_stack() {
         ASAN_UNPOISON_MEMORY_REGION(memory_.get(), STACK_BYTES);
+    }
+    void old_stack() {
+        ASAN_POISON_MEMORY_REGION(memory_.get(), STACK_BYTES);
     }
     void before_resume() {
         __sanitizer_start_switch_fiber(&outer_fake_, memory_.get(), STACK_BYTES);
@@ -115,13 +126,14 @@ class Fiber {
     std::size_t outer_size_ = 0;
 #else
     void new_stack() {}
+    void old_stack() {}
     void before_resume() {}
     void after_resume() {}
     void entered() {}
     void leaving(bool) {}
 #endif
 
-    std::unique_ptr<std::byte[]> memory_;  // before the fibers, which live in it
+    FiberStacks::Stack memory_;  // before the fibers, which live in it
     std::exception_ptr error_;
     bool cancelled_ = false;
     boost::context::fiber caller_, fiber_;
