@@ -96,6 +96,8 @@ struct HopperKernel {
         }
         if (blocks_of(p, 64) <= 3 * multiprocessors)
             return use.template operator()<FewHopper64<RESCALE>>();
+        if (blocks_of(p, 64) <= 4 * multiprocessors)  // all of them at once
+            return use.template operator()<ShortHopper64<RESCALE>>();
         if (p.causal && short_and_causal(p, multiprocessors))
             return use.template operator()<ShortHopper64<RESCALE>>();
         if (!p.causal && short_and_full(p, multiprocessors))
