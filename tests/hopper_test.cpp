@@ -356,6 +356,7 @@ TEST_CASE("hopper: sizes for a problem") {
     CHECK(chosen(std::type_identity<LongHopper64<lazy>>{}, 16384));
     p.dtype = DType::bf16;
     p.causal = false;
+    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 640));  // 480 blocks of 64, all at once
     CHECK(chosen(std::type_identity<ShortFullHopper64<rare>>{}, 1024));  // 192 tiles of 256 queries
     CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1280));       // 240, 9/10 of two rounds
     CHECK(chosen(std::type_identity<ShortFullHopper64<rare>>{}, 1536));  // 288, 7/10 of three
