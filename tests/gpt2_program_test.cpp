@@ -89,6 +89,23 @@ TEST_CASE("a model of one's own: rows, tails, chosen attentions") {
     }
     CHECK(results["rows"][0]["implementation"] == "cpu_naive");
     CHECK(results["rows"][0]["loss_delta"] == 0.0);
+    // Two operations for each weight of a matrix product and each token.
+    REQUIRE(results["outside_attention"].size() == 1);
+    const auto& outside = results["outside_attention"][0];
+    CHECK(outside["implementation"] == "cpu_naive");
+    CHECK(outside["device"] == "cpu");
+    CHECK(outside["dtype"] == "fp32");
+    CHECK(outside["matrix_flops"] == 60 * 2 * (2 * (4 * 30 * 30 + 2 * 30 * 44) + 256 * 30));
+    CHECK(outside["predicted_seconds"].get<double>() ==
+          doctest::Approx(outside["matrix_flops"].get<double>() /
+                          outside["matrix_flops_per_s"].get<double>()));
+    CHECK(outside["seconds"].get<double>() ==
+          doctest::Approx(results["rows"][0]["seconds"].get<double>() -
+                          results["rows"][0]["attention_seconds"].get<double>()));
+    CHECK(outside["bound_share"].get<double>() ==
+          doctest::Approx(outside["predicted_seconds"].get<double>() /
+                          outside["seconds"].get<double>()));
+    CHECK(run.out.find("Outside attention, predicted: ") != std::string::npos);
     CHECK(results["largest_scores"].size() == 2);
     CHECK(results["continuation"]["prompt"] == "It is");
     CHECK(results["model"]["parameters"].get<int>() > 0);

@@ -24,7 +24,7 @@ using namespace fa;
 /// What the program finds out.
 struct Findings {
     std::vector<Run> runs;
-    double matrix_rate = 0;       ///< FLOP/s of the CPU
+    nlohmann::ordered_json outside = nlohmann::ordered_json::array();  ///< attention: what it took
     std::vector<double> largest;  ///< score of each layer; empty if not asked for
     std::vector<SummationRow> summations;
 
@@ -38,25 +38,30 @@ struct Findings {
 };
 
 /// Runs each attention in each type of activations, and prints a table for each type.
-void run_all(const Setup& setup, Findings& findings) {
+void run_all(const Setup& setup, std::uint64_t seed, Findings& findings) {
     const Experiment& experiment = setup.experiment;
     for (const DType type : setup.activations) {
         std::optional<Gpt2> rounded;
         if (type != DType::f32) round_weights(rounded.emplace(setup.model).weights, type);
+        const Gpt2& model = rounded ? *rounded : setup.model;
         for (const Implementation* implementation : setup.implementations) {
             Progress progress(fmt::format("{}, {}", implementation->name, name_of(type)),
                               experiment.plan.sequences());
-            findings.runs.push_back(
-                experiment.run(rounded ? *rounded : setup.model, *implementation, type,
-                               [&](std::int64_t done) { progress.advance(done); }));
+            findings.runs.push_back(experiment.run(
+                model, *implementation, type, [&](std::int64_t done) { progress.advance(done); }));
         }
         if (!baseline_of(findings.runs, DType::f32))
             throw Unsupported(
                 fmt::format("no attention runs: {}", findings.runs.front().unsupported));
         print_losses(findings.runs, experiment, type, findings.fp32_loss());
-        if (type == DType::f32 && findings.baseline().implementation->device == Device::cpu)
-            print_matrix_time(setup.model.config, experiment.plan, findings.baseline(),
-                              findings.matrix_rate);
+        // On the CPU products are in fp32 whatever the type, and what a type adds is rounding.
+        const Run* const run = baseline_of(findings.runs, type);
+        if (run && (type == DType::f32 || run->implementation->device == Device::cuda)) {
+            const OutsideAttention outside =
+                outside_attention(model, experiment.plan, *run, experiment.threads, seed);
+            print_outside_attention(outside);
+            findings.outside.push_back(to_json(outside));
+        }
     }
 }
 
@@ -95,7 +100,7 @@ void write_all(const Setup& setup, const Findings& findings, Results& results) {
                        {"layers", config.layers},         {"heads", config.heads},
                        {"width", config.width},           {"context", config.context},
                        {"vocabulary", config.vocabulary}, {"parameters", config.parameters()}};
-    extras["matrix_flops_per_s"] = findings.matrix_rate;
+    extras["outside_attention"] = findings.outside;
     extras["largest_scores"] = findings.largest;
     for (const SummationRow& row : findings.summations)
         extras["summation"].push_back({{"logits", row.logits},
@@ -116,9 +121,7 @@ void run(Program& program, const Flags& flags) {
     print_setting(setup.model_name, setup.model.config, setup.tokens_name, experiment);
 
     Findings findings;
-    findings.matrix_rate =
-        measure_matrix_rate(setup.model, {.threads = experiment.threads}, program.seed);
-    run_all(setup, findings);
+    run_all(setup, program.seed, findings);
     const Run& baseline = findings.baseline();
     if (flags.stats > 0) measure_scores(setup, flags.stats, findings);
     findings.summations =

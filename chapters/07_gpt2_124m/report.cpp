@@ -90,17 +90,13 @@ void print_losses(const std::vector<Run>& runs, const Experiment& experiment, DT
                times(amdahl_limit(baseline->attention_share())));
 }
 
-void print_matrix_time(const Gpt2Config& config, const EvaluationPlan& plan, const Run& run,
-                       double flops_per_second) {
-    const double flops = config.matrix_flops_per_token() * static_cast<double>(plan.count);
-    const double predicted = flops / flops_per_second;
-    const double measured = run.evaluation.seconds - run.evaluation.attention_seconds;
+void print_outside_attention(const OutsideAttention& outside) {
     fmt::print(
         "\nOutside attention, predicted: {}FLOP of matrix products at {}FLOP/s, measured on\n",
-        human_count(flops), human_count(flops_per_second));
+        human_count(outside.flops), human_count(outside.flops_per_second));
     fmt::print("the widest layer, take {}. With {} it took {}: {} of that bound.\n",
-               human_seconds(predicted), run.implementation->name, human_seconds(measured),
-               percent(predicted / measured));
+               human_seconds(outside.predicted_seconds()), outside.run->implementation->name,
+               human_seconds(outside.seconds), percent(outside.bound_share()));
 }
 
 void print_largest_scores(const std::vector<double>& largest, std::int64_t sequences) {

@@ -8,6 +8,7 @@
 
 #include "chapters/07_gpt2_124m/experiment.h"
 #include "chapters/07_gpt2_124m/gpt2_model.h"
+#include "chapters/07_gpt2_124m/matrix_rate.h"
 #include "common/results.h"
 #include "common/tokenizer.h"
 
@@ -23,8 +24,7 @@ void print_losses(const std::vector<Run>& runs, const Experiment& experiment, DT
                   double fp32_loss);
 
 /// What is not attention: the matrix products, predicted from the measured rate, and measured.
-void print_matrix_time(const Gpt2Config& config, const EvaluationPlan& plan, const Run& run,
-                       double flops_per_second);
+void print_outside_attention(const OutsideAttention& outside);
 
 /// The largest score of each layer, and how far apart bf16 numbers are there.
 void print_largest_scores(const std::vector<double>& largest, std::int64_t sequences);
