@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "common/attention.h"
@@ -31,6 +32,16 @@ nlohmann::ordered_json run_context(const std::string& program, std::uint64_t see
 /// One line that a timed table needs beside it: machine, cores, compiler, flags and seed.
 /// @param context as run_context() makes it
 std::string describe_machine(const nlohmann::ordered_json& context);
+
+/// A number that may not be known: null, then, in JSON.
+template <class Number>
+nlohmann::ordered_json number_or_null(bool known, Number number) {
+    return known ? nlohmann::ordered_json(number) : nlohmann::ordered_json();
+}
+template <class Number>
+nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
+    return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json();
+}
 
 /// Collects what a program found.
 class Results {

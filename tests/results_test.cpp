@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "common/checks.h"
@@ -103,6 +104,18 @@ TEST_CASE("a row names implementation and problem, the document has one shape") 
     CHECK(document.begin().key() == "context");
     results.extras["rows"] = 1;
     CHECK_THROWS_AS(results.str(checks), std::logic_error);
+}
+
+TEST_CASE("a number that is not known is null") {
+    CHECK(number_or_null(true, 3) == 3);
+    CHECK(number_or_null(false, 3).is_null());
+    CHECK(number_or_null(std::optional(0.5)) == 0.5);
+    CHECK(number_or_null(std::optional(0.0)).is_number());
+    CHECK(number_or_null(std::optional<std::int64_t>()).is_null());
+    // Within a list, where it must stay one value and not become a list of its own.
+    const nlohmann::ordered_json row{{"known", number_or_null(true, 7)},
+                                     {"unknown", number_or_null(false, 7)}};
+    CHECK(row.dump() == R"({"known":7,"unknown":null})");
 }
 
 TEST_CASE("a file is written whole, replaced whole, and nothing is left beside it") {

@@ -69,8 +69,8 @@ void show_launch(Program& program, const KernelOptions& options) {
              {"block_n", r.block_n},
              {"threads", r.threads},
              {"shared_bytes", r.shared_bytes},
-             {"registers", d.by_driver ? nlohmann::ordered_json(r.registers) : nullptr},
-             {"local_bytes", d.by_driver ? nlohmann::ordered_json(r.local_bytes) : nullptr},
+             {"registers", number_or_null(d.by_driver, r.registers)},
+             {"local_bytes", number_or_null(d.by_driver, r.local_bytes)},
              {"blocks_per_multiprocessor", r.blocks_per_multiprocessor},
              {"occupancy", r.occupancy},
              {"by_driver", d.by_driver}});

@@ -194,9 +194,7 @@ nlohmann::ordered_json Row::json(const CeilingsByType& by_type) const {
     json["bytes"] = tensor_bytes(problem);
     json["flops"] = problem.flops();
     const bool timed = status == RowStatus::ok && !seconds.empty();
-    const auto put = [&](const char* key, auto value) {
-        timed ? json[key] = value : json[key] = nullptr;
-    };
+    const auto put = [&](const char* key, auto value) { json[key] = number_or_null(timed, value); };
     put("median_ms", timed ? 1e3 * median() : 0);
     put("min_ms", timed ? 1e3 * fastest() : 0);
     put("runs", seconds.size());
@@ -205,13 +203,13 @@ nlohmann::ordered_json Row::json(const CeilingsByType& by_type) const {
     put("tflops", timed ? 1e-12 * flops_per_s() : 0);
     json["bound_ms"] = 1e3 * bound_seconds(ceilings, problem);
     json["bound"] = bound_of(ceilings, least_cost(problem));
-    json["predicted_ms"] = predicted ? nlohmann::ordered_json(1e3 * *predicted) : nullptr;
+    json["predicted_ms"] = number_or_null(predicted.has_value(), 1e3 * predicted.value_or(0));
     put("bound_share", timed ? bound_seconds(ceilings, problem) / median() : 0);
     put("scratch_bytes", scratch_bytes);
     put("peak_bytes", peak_bytes());
     put("max_error", check.largest);
     put("clock_mhz", clock_mhz);
-    json["power_w"] = power_w ? nlohmann::ordered_json(*power_w) : nullptr;
+    json["power_w"] = number_or_null(power_w);
     return json;
 }
 

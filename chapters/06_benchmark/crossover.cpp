@@ -186,7 +186,7 @@ void show_crossover(Program& program, const AttentionProblem& base,
                               {"fused_ms", 1e3 * pair.fused}});
         found.push_back({{"implementation", name},
                          {"naive", naive.name},
-                         {"crossover", at ? nlohmann::ordered_json(*at) : nullptr},
+                         {"crossover", number_or_null(at)},
                          {"verdict", verdict(pairs)},
                          {"points", points}});
         program.checks.at_least(fmt::format("{}: lengths timed beside {}", name, naive.name),

@@ -37,8 +37,8 @@ void add(Program& program, TextTable& table, const std::string& name, const Kern
          {"block_m", r.block_m},
          {"block_n", r.block_n},
          {"shared_bytes", r.shared_bytes},
-         {"registers", by_driver ? nlohmann::ordered_json(r.registers) : nullptr},
-         {"spilled_bytes", by_driver ? nlohmann::ordered_json(r.local_bytes) : nullptr},
+         {"registers", number_or_null(by_driver, r.registers)},
+         {"spilled_bytes", number_or_null(by_driver, r.local_bytes)},
          {"blocks_per_multiprocessor", r.blocks_per_multiprocessor}});
     program.checks.at_most(name + ": shared memory of a block, what compute capability 8.6 has",
                            static_cast<double>(r.shared_bytes), 99 * 1024);

@@ -100,7 +100,7 @@ void show_measured(Program& program, const HopperOptions& options, AttentionProb
         }
         cells.push_back(fmt::format("{:.0f}", clock));
         cells.push_back(watts(power));
-        row["power_w"] = power ? nlohmann::ordered_json(*power) : nullptr;
+        row["power_w"] = number_or_null(power);
         table.add(cells);
         program.checks.at_most(
             fmt::format("{}, on the GPU: LSE from the kernel's as it is", name_of(variant.name, p)),

@@ -58,10 +58,10 @@ void add(Program& program, TextTable& table, const Kernel& k, bool by_driver) {
          {"threads", r.threads},
          {"stages", k.stages},
          {"shared_bytes", r.shared_bytes},
-         {"registers", by_driver ? nlohmann::ordered_json(r.registers) : nullptr},
+         {"registers", number_or_null(by_driver, r.registers)},
          {"producer_registers", k.producer_registers},
          {"consumer_registers", k.consumer_registers},
-         {"local_bytes", by_driver ? nlohmann::ordered_json(r.local_bytes) : nullptr},
+         {"local_bytes", number_or_null(by_driver, r.local_bytes)},
          {"blocks_per_multiprocessor", resident}});
     const auto with_reserve =
         static_cast<double>(r.shared_bytes + Multiprocessor::SHARED_BYTES_RESERVED);

@@ -159,7 +159,7 @@ Measured measured(Program& program, const HopperOptions& options, const Modelled
     row["runs"] = timing.runs;
     row["tflops"] = rate(p, timing.median);
     row["clock_mhz"] = clock;
-    row["power_w"] = power ? nlohmann::ordered_json(*power) : nullptr;
+    row["power_w"] = number_or_null(power);
     row["predicted_ms"] = 1e3 * predicted;
     row["bound_share"] = least_seconds(step, p, 1e6 * clock) / timing.median;
     row["scratch_bytes"] = timed.workspace_bytes();
