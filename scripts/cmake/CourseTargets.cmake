@@ -43,6 +43,16 @@ foreach(target Eigen3::Eigen Boost::context fmt::fmt nlohmann_json::nlohmann_jso
     endif()
 endforeach()
 
+# fa_prints(TARGET...): what prints, writes files and compares. Sanitizers see it as well when it is not optimised, which
+# takes half the time to compile; what computes is optimised.
+function(fa_prints)
+    if(FA_SANITIZE)
+        foreach(target IN LISTS ARGN)
+            target_compile_options(${target} PRIVATE -O0)
+        endforeach()
+    endif()
+endfunction()
+
 # fa_library(NAME SOURCES...): a static library with the course's flags.
 function(fa_library name)
     add_library(${name} STATIC ${ARGN})
@@ -53,11 +63,7 @@ endfunction()
 function(fa_program name)
     add_executable(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE fa_options fa_program)
-    # Sanitizers see what a program's own files do, which prints and compares; to optimise that would double the time
-    # to compile it. What computes lies in libraries.
-    if(FA_SANITIZE)
-        target_compile_options(${name} PRIVATE -O0)
-    endif()
+    fa_prints(${name})  # what computes lies in libraries
     # What scripts/run.sh builds: most of a whole build is tests.
     if(NOT TARGET programs)
         add_custom_target(programs)
