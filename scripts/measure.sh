@@ -9,11 +9,11 @@
 #   tensor_cores  tensor_cores.json, tensor_cores_peers.json: chapter 8's kernel beside FlashAttention-2
 #   hopper        hopper.json, hopper_peers.json: chapter 9's beside cuDNN and FlashAttention-2, with power;
 #                 hopper_rested.json, hopper_rested_peers.json: the same with a rest before each repetition;
-#                 hopper_hunt.json: a hunt for rare faults in twelve processes
+#                 hopper_hunt.json: a hunt for rare faults, in a million launches
 #   cpu           benchmark_cpu.json, peers_cpu.json: the processor
 #   chapters      one file for each chapter's program, and what it printed
 #
-# Each is a run of its own, of one to four minutes on an H200, for machines that allow only so much at a time.
+# Each is a run of its own, of one to six minutes on an H200, for machines that allow only so much at a time.
 #
 #   scripts/measure.sh [--bin FOLDER] [--results FOLDER] [--python PROGRAM] [PART...]
 set -euo pipefail
@@ -112,7 +112,7 @@ for part in "${parts[@]}"; do
         hopper)
             beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.25 0 "${shapes[@]}"
             beside_peers hopper_rested 'cuda_hopper$' 'flash|cudnn' 0 0.1 --cache cold "${shapes[@]}"
-            run "$bin/ch09_hopper" --hunt 8 --hunt-processes 12 --json "$folder/hopper_hunt.json"
+            run "$bin/ch09_hopper" --hunt 8 --hunt-processes 18 --json "$folder/hopper_hunt.json"
             ;;
         cpu)
             run "$bin/ch06_benchmark" --device cpu --parts timing --shapes causal,bf16 --lengths 512,1k,2k \

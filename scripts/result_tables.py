@@ -117,6 +117,7 @@ def context_line(document):
     parts = [c.get("gpu") or c["machine"], c.get("driver") and f"driver {c['driver']}",
              c.get("cuda") and f"CUDA {c['cuda']}", c.get("torch") and f"PyTorch {c['torch']}",
              c.get("cudnn") and f"cuDNN {c['cudnn']}", c.get("triton") and f"Triton {c['triton']}", c.get("compiler"),
+             document.get("rest_seconds") and f"a rest of {document['rest_seconds']:g} s before each repetition",
              c.get("commit") and f"commit {c['commit']}", f"random inputs, seed {c['seed']}", c["date"][:10]]
     return ", ".join(part for part in parts if part)
 
