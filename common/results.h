@@ -38,6 +38,7 @@ template <class Number>
 nlohmann::ordered_json number_or_null(bool known, Number number) {
     return known ? nlohmann::ordered_json(number) : nlohmann::ordered_json();
 }
+/// The same for an optional number.
 template <class Number>
 nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
     return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json();

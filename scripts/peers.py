@@ -346,7 +346,7 @@ def parse():
     parser.add_argument("--power", type=seconds, default=0,
                         help="seconds of more calls for each row on a GPU, for the mean power, such as 0.4; 0: none")
     parser.add_argument("--rest", type=seconds, default=0,
-                        help="seconds without work before each repetition, such as 0.05, for the rate of a card that "
+                        help="seconds without work before each repetition, such as 0.1, for the rate of a card that "
                              "is not at its limit of power; 0: none")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: PyTorch's choice")
     parser.add_argument("--seed", type=int, default=1)

@@ -63,10 +63,10 @@ void add_flags(CLI::App& app, Flags& f) {
            "seconds of more runs for each row on a GPU, for the mean power, such as 0.4; 0: "
            "none")
         ->check(between(0, 60));
-    app.add_option("--rest", f.rest_seconds,
-                   "seconds without work before each repetition, such as 0.05, for the rate of a "
-                   "card that is "
-                   "not at its limit of power; 0: none")
+    app.add_option(
+           "--rest", f.rest_seconds,
+           "seconds without work before each repetition, such as 0.1, for the rate of a card "
+           "that is not at its limit of power; 0: none")
         ->check(between(0, 60));
     app.add_option("--threads", f.threads, "CPU threads; 0: all")->check(between(0, 1024));
     app.add_option("--parts", f.parts,

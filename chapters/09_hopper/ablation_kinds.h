@@ -13,7 +13,8 @@ using Switched = HopperConfig<Config::HEAD_DIM, Config::WARPGROUPS, Config::BLOC
                               Config::Q_SLOTS, SWITCHES>;
 
 /// Fewer warpgroups and wider blocks, where turns may pay: for 64 channels, and for 128, where two
-/// warpgroups fill shared memory.
+/// warpgroups fill shared memory. In which order products are issued is as in the kernels as they
+/// are.
 template <int WARPGROUPS, HopperSwitches SWITCHES>
 using Wide64 = HopperConfig<64, WARPGROUPS, 128, 3, 2, SWITCHES>;
 template <HopperSwitches SWITCHES>

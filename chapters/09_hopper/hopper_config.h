@@ -14,7 +14,7 @@ inline namespace FA_KERNEL_NAMESPACE {
 /// When the weighted sum of block n + 1 is issued.
 enum class Overlap {
     none,      ///< before the scores of block n, and finished before them
-    together,  ///< with them; the softmax of block n waits for both
+    together,  ///< right before them; the softmax of block n waits for both
     scores,    ///< with them, to run beside the softmax
     softmax    ///< when they are here, to run beside the softmax
 };

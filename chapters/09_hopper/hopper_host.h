@@ -14,8 +14,8 @@ inline namespace FA_KERNEL_NAMESPACE {
 
 // [table]
 /// Long problems, up to 64 channels. With four warpgroups there is always another one's softmax to
-/// run beside, and a warpgroup waits for both of its products at once. The search for a maximum is
-/// long enough to begin it earlier.
+/// run beside, and a warpgroup waits for both of its products at once. Where maxima are searched
+/// for, the weighted sum runs beside the search.
 template <Rescale RESCALE>
 using LongHopper64 =
     HopperConfig<64, 4, 64, 6, 2,
@@ -39,7 +39,7 @@ using ShortFullHopper64 =
 /// Those that three such blocks are enough for, with room for loads to run ahead.
 template <Rescale RESCALE>
 using FewHopper64 = ShortConfig<64, 1, 64, 4, 3, SHORT64<RESCALE>>;
-/// Long problems, up to 128 channels: three warpgroups need the overlap within each.
+/// Long problems, up to 128 channels: where the overlap within each warpgroup pays.
 template <Rescale RESCALE>
 using LongHopper128 =
     HopperConfig<128, 3, 64, 4, 2, HopperSwitches{.overlap = Overlap::scores, .rescale = RESCALE}>;

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     flags.add_option("--heads", options.shape.heads_q, "heads H")->check(count);
     flags
         .add_option("--heads128", options.heads128,
-                    "heads H of the variants for 128 channels, all others are for 64")
+                    "heads H of the variants for 128 channels; all else has 64")
         ->check(count);
     flags.add_option("--dtype", dtype, "type of Q, K, V and O: fp16 or bf16")
         ->check(CLI::IsMember({"fp16", "bf16"}));
