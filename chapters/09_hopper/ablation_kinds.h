@@ -12,11 +12,11 @@ template <class Config, HopperSwitches SWITCHES>
 using Switched = HopperConfig<Config::HEAD_DIM, Config::WARPGROUPS, Config::BLOCK_N, Config::STAGES,
                               Config::Q_SLOTS, SWITCHES>;
 
-/// Fewer warpgroups and wider blocks, where turns may pay: for 64 channels, and for 128, where two
-/// warpgroups fill shared memory. In which order products are issued is as in the kernels as they
-/// are.
+/// Fewer warpgroups and wider blocks, where turns may pay, for 64 channels. In which order products
+/// are issued is as in the kernel as it is.
 template <int WARPGROUPS, HopperSwitches SWITCHES>
 using Wide64 = HopperConfig<64, WARPGROUPS, 128, 3, 2, SWITCHES>;
+/// The same for 128 channels, where two warpgroups fill shared memory.
 template <HopperSwitches SWITCHES>
 using Wide128 = HopperConfig<128, 2, 128, 2, 2, SWITCHES>;
 

@@ -16,7 +16,7 @@ namespace fa::executor {
 class FiberStacks {
   public:
     static constexpr std::size_t BYTES = 256 * 1024;  ///< of a stack
-    using Stack = std::unique_ptr<std::byte[]>;
+    using Stack = std::unique_ptr<std::byte[]>;       ///< its lowest byte first
 
     /// Those of the process.
     static FiberStacks& instance() {

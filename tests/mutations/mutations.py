@@ -686,7 +686,7 @@ MUTATIONS = [
         HOPPER,
         "the second 64 channels of V are looked for where a shorter box would end",
         "first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(Config::BLOCK_N))),",
-        "first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(64))),",
+        "first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(Config::BLOCK_N / 2))),",
         HOPPER_KERNEL,
     ),
     mutation(
