@@ -298,11 +298,15 @@ def context(device, seed):
 
 def shapes_of(arguments):
     if arguments.like:
-        rows = json.loads(arguments.like.read_text(encoding="utf-8"))["rows"]
         shapes = {}
-        for row in rows:
-            if "cache" in row:  # a timed row
-                shapes.setdefault(tuple(row[key] for key in Shape.KEYS), Shape(row))
+        try:
+            for row in json.loads(arguments.like.read_text(encoding="utf-8"))["rows"]:
+                if "cache" in row:  # a timed row
+                    shapes.setdefault(tuple(row[key] for key in Shape.KEYS), Shape(row))
+        except OSError as error:
+            fail(f"--like {arguments.like}: {error.strerror}")
+        except (ValueError, KeyError, TypeError) as error:
+            fail(f"--like {arguments.like}: no results of ch06_benchmark ({error!r})")
         if not shapes:
             fail(f"{arguments.like}: no timed rows")
         return list(shapes.values())
@@ -327,6 +331,14 @@ def seconds(text):
     return number
 
 
+def pattern(text):
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"\"{text}\": {error}")
+    return text
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--like", type=pathlib.Path, help="take the shapes from these results of ch06_benchmark")
@@ -340,7 +352,8 @@ def parse():
     parser.add_argument("--dtype", choices=list(ROUNDOFF), default="bf16")
     parser.add_argument("--mask", choices=["causal", "full"], default="causal")
     parser.add_argument("--cache", choices=["warm", "cold"], default="warm")
-    parser.add_argument("--implementations", default="", help="regular expression that their names contain")
+    parser.add_argument("--implementations", type=pattern, default="",
+                        help="regular expression that their names contain")
     parser.add_argument("--repetitions", type=positive, default=10)
     parser.add_argument("--memory-limit", type=float, default=0, help="GiB of the card to pretend; 0: all")
     parser.add_argument("--power", type=seconds, default=0,
@@ -357,6 +370,9 @@ def main():
     arguments = parse()
     if arguments.device == "cuda" and not torch.cuda.is_available():
         fail("--device cuda: PyTorch finds no GPU")
+    # Before anything is measured that could not be kept.
+    if arguments.json and (arguments.json.is_dir() or not os.access(arguments.json.absolute().parent, os.W_OK)):
+        fail(f"--json {arguments.json}: cannot be written")
     device = "cpu" if arguments.device == "cpu" or not torch.cuda.is_available() else "cuda"
     if arguments.threads > 0:
         torch.set_num_threads(arguments.threads)

@@ -6,6 +6,7 @@ usage: benchmark_program_test.py PROGRAM [gpu]
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,19 @@ class Benchmark(FromOutside):
         self.assertEqual(document["rest_seconds"], 0.25)
         for row in document["rows"]:  # the rest is no part of the time
             self.assertLess(row["median_ms"], 250)
+
+    def test_what_an_implementation_refuses_is_told_and_not_judged(self):
+        accuracy = ["--device", "cpu", "--parts", "accuracy", "--accuracy-lengths", "65",
+                    "--implementations", "^(cpu_naive|cpu_fast|executor_(hopper|tiled))$"]
+        # 7: strides that TMA does not take. 264: more than the executor's kernels do.
+        for head_dim, refuse in [("7", {"executor_hopper"}), ("264", {"executor_hopper", "executor_tiled"})]:
+            with self.subTest(head_dim=head_dim):
+                document, shown = self.results(*accuracy, "--head-dim", head_dim)
+                refused = {r["implementation"]: r["reason"] for r in document["rows"] if r["status"] == "unsupported"}
+                self.assertEqual(set(refused), refuse)
+                self.assertTrue(all(re.search(r"\d", reason) for reason in refused.values()), refused)
+                checked = {check["name"].split(":")[0] for check in document["checks"]}
+                self.assertEqual(checked, {"cpu_naive", "cpu_fast", "executor_hopper", "executor_tiled"} - refuse)
 
     def test_google_benchmarks_flags(self):
         document, shown = self.results(*QUICK, "--benchmark_filter=fast.*T64/", "--benchmark_format=console",
