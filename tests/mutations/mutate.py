@@ -35,6 +35,9 @@ def mutated_text(mutation, source_dir):
 def apply(name, source_dir, output_dir):
     (mutation,) = [m for m in MUTATIONS if m.name == name]
     target = pathlib.Path(output_dir) / mutation.file
+    for other in pathlib.Path(output_dir).rglob("*"):  # of a time when it changed another file
+        if other.is_file() and other != target:
+            other.unlink()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(mutated_text(mutation, source_dir), encoding="utf-8")
 
