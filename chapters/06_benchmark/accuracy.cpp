@@ -25,12 +25,17 @@ Errors errors_on(const Implementation& implementation, const AttentionProblem& p
     return errors_of(o, gold, problem.head_dim);
 }
 
-/// The errors of all implementations at one length; unsupported ones are left without.
+/// What one implementation came to at one length.
+struct Cell {
+    std::optional<Errors> errors;
+    std::string reason;  ///< why there are none; else empty
+};
+
+/// All implementations at one length.
 struct Column {
     AttentionProblem problem;
     double bound = 0;  ///< on Errors::relative
-    std::vector<std::optional<Errors>> errors;
-    std::vector<std::string> reasons;  ///< why there are no errors; else empty
+    std::vector<Cell> cells;
 };
 
 Column measure_column(const AttentionProblem& problem,
@@ -40,15 +45,14 @@ Column measure_column(const AttentionProblem& problem,
         AttentionData<decltype(element)> data(problem, seed);
         const std::vector<double> gold = reference_attention(problem, data.tensors()).o;
         progress.advance();
-        Column column{.problem = problem, .errors = {}, .reasons = {}};
+        Column column{.problem = problem, .cells = {}};
         column.bound = relative_bound(problem, errors_on(CPU_NAIVE, problem, data, gold).relative);
         for (const Implementation* implementation : implementations) {
-            std::string& reason = column.reasons.emplace_back();
-            std::optional<Errors>& errors = column.errors.emplace_back();
+            Cell& cell = column.cells.emplace_back();
             try {
-                errors = errors_on(*implementation, problem, data, gold);
+                cell.errors = errors_on(*implementation, problem, data, gold);
             } catch (const Unsupported& refusal) {  // of the problem, or of its tensors
-                reason = refusal.what();
+                cell.reason = refusal.what();
             }
             progress.advance();
         }
@@ -88,7 +92,7 @@ void show_accuracy(Program& program, const AttentionProblem& base,
         for (const Column& column : columns) {
             auto row = Results::row(implementation, column.problem);
             row["quantity"] = "error";
-            if (const auto& errors = column.errors[i]) {
+            if (const auto& errors = column.cells[i].errors) {
                 cells.push_back(fmt::format("{:.1e} ({:.1e})", errors->largest, errors->rms));
                 const double share = errors->relative / column.bound;
                 worst = larger_or_nan(worst, share);
@@ -100,7 +104,7 @@ void show_accuracy(Program& program, const AttentionProblem& base,
             } else {
                 cells.push_back("unsupported");
                 row["status"] = "unsupported";
-                row["reason"] = column.reasons[i];
+                row["reason"] = column.cells[i].reason;
             }
             program.results.rows.push_back(row);
         }
