@@ -104,6 +104,7 @@ int Program::run(int argc, const char* const* argv, const std::function<void()>&
             fmt::print("\nResults written to {}\n", json.string());
         }
         flush_output();
+        if (checks.list().empty()) throw std::runtime_error("nothing was checked");
         return checks.all_pass() ? 0 : 1;
     } catch (const UsageError& error) {
         print_error(name_, fmt::format("{} (see --help)", error.what()));

@@ -41,9 +41,9 @@ class Program {
     CLI::App& flags() { return app_; }
 
     /// Parses the flags, runs `body`, prints the checks, writes the JSON file if asked for.
-    /// @return 0 if all checks pass; 1 if one fails or `body` throws (one line on stderr);
-    ///         2 for wrong usage (one line on stderr). `body` may throw UsageError for values that
-    ///         are wrong together.
+    /// @return 0 if all checks pass; 1 if one fails, there is none, or `body` throws (one line on
+    ///         stderr for the last two); 2 for wrong usage (one line on stderr). `body` may throw
+    ///         UsageError for values that are wrong together.
     int run(int argc, const char* const* argv, const std::function<void()>& body);
 
     std::uint64_t seed = 1;                         ///< --seed

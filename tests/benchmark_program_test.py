@@ -135,9 +135,44 @@ class Benchmark(FromOutside):
         self.assertEqual([c["implementation"] for c in document["crossover"]], ["cpu_fast"])
         self.assertEqual([p["length"] for p in document["crossover"][0]["points"]], [8, 32])
 
+    def test_every_part_checks_something(self):
+        document, shown = self.results("--device", "cpu", "--parts", "methods")
+        self.assertEqual([check["name"] for check in document["checks"]],
+                         [f"{document['timing_methods'][0]['implementation']}, timed in several ways, is right: "
+                          "error over the bound"])
+        self.assertIn("the median of 20 calls", shown)
+
+    def test_what_is_not_judged_is_not_said_to_be_right(self):
+        document, _ = self.results("--device", "cpu", "--parts", "timing", "--lengths", "64", "--implementations",
+                                   "bf16_scores$", "--benchmark_min_time=0.001s")
+        self.assertEqual([check["name"] for check in document["checks"]],
+                         ["rows timed", "rows that failed", "repetitions behind each median"])
+
+    def test_google_benchmarks_switches(self):
+        for switch in "", "=true", "=1", "=yes", "=on":
+            run = self.run_program("--device", "cpu", f"--benchmark_list_tests{switch}", "--implementations", "naive$")
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+            self.assertTrue(all(line.startswith("cpu_naive/") for line in run.stdout.splitlines()), run.stdout)
+
+    def test_a_report_that_has_nowhere_to_go(self):
+        run = self.run_program("--device", "cpu", "--benchmark_out=none/x.json")
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertRegex(run.stderr, r"\Ach06_benchmark: --benchmark_out: [^\n]*none/x.json[^\n]*\n\Z")
+
     def test_wrong_usage(self):
+        late = [f"--benchmark_{flag}" for flag in (
+            "min_time=abc", "min_time=-1", "min_time=nan", "min_time", "min_warmup_time=-2", "repetitions=x",
+            "repetitions=0", "repetitions=-3", "filter=(", "filter=zzz", "filter=-cpu", "filter", "out=", "out",
+            "out_format=xml", "color=blue", "list_tests=maybe", "time_unit=h", "v=x", "format",
+            "counters_tabular=2")]
         for flags, words in [(["--benchmark_nonsense=1"], "--benchmark_nonsense"),
                              (["--benchmark_format=json"], "--benchmark_out"),
+                             *(([flag], flag.partition("=")[0]) for flag in late),
+                             (["--crossover-lengths", "64"], "--crossover-lengths"),
+                             (["--parts", "methods", "--implementations", "naive"], "--parts methods"),
+                             (["--parts", "accuracy,crossover", "--implementations", "naive"], "--parts crossover"),
+                             (["--batch", "1048576", "--heads", "1048576", "--lengths", "1m"], "2^60"),
+                             (["--batch", "1048576", "--heads", "1048576", "--accuracy-lengths", "1m"], "2^60"),
                              (["--implementations", "("], "--implementations"),
                              (["--implementations", "executor"], "cpu_naive"),
                              (["--parts", "timing,"], "--parts"), (["--shapes", "x"], "causal"),

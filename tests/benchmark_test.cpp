@@ -12,9 +12,11 @@
 #include "chapters/06_benchmark/errors.h"
 #include "chapters/06_benchmark/measured_ceilings.h"
 #include "chapters/06_benchmark/prediction.h"
+#include "chapters/06_benchmark/report.h"
 #include "chapters/06_benchmark/shapes.h"
 #include "chapters/06_benchmark/tiles_of.h"
 #include "chapters/06_benchmark/timed_case.h"
+#include "chapters/06_benchmark/timing_methods.h"
 #include "chapters/implementations.h"
 #include "common/attention_data.h"
 #include "common/program.h"
@@ -44,6 +46,16 @@ Row timed_row(std::vector<double> seconds) {
     row.status = RowStatus::ok;
     row.seconds = std::move(seconds);
     return row;
+}
+
+/// An implementation that takes every problem, and refuses how its tensors lie.
+Implementation refusing() {
+    Implementation implementation = CPU_NAIVE;
+    implementation.name = "refusing";
+    implementation.why_tensors_unsupported = [](const AttentionProblem&, const AttentionTensors&) {
+        return std::string("rows of 7 elements");
+    };
+    return implementation;
 }
 
 /// A machine that does as much of everything in a second.
@@ -319,4 +331,80 @@ TEST_CASE("predictions: the naive way step by step, tiles in one kernel") {
     CHECK(naive > *predicted_seconds(implementation_named("cpu_fast"), p, bytes));
     CHECK_FALSE(predicted_seconds(implementation_named("executor_tiled"), p, bytes));
     CHECK_THROWS_AS(ceilings_for(bytes, DType::bf16), std::invalid_argument);
+}
+
+TEST_CASE("a refusal of tensors is told wherever something is timed, and not judged") {
+    const Implementation implementation = refusing();
+    const AttentionProblem p = small(32);
+    CHECK_THROWS_AS(prepare(implementation, p, CacheState::warm, {}), Unsupported);
+    Program program("x", "x");
+    SUBCASE("crossover") {
+        show_crossover(program, p, {8, 32}, CPU_NAIVE,
+                       {&implementation, &implementation_named("cpu_fast")}, {.threads = 1});
+        REQUIRE(program.checks.list().size() == 1);
+        CHECK(program.checks.list()[0].name == "cpu_fast: lengths timed beside cpu_naive");
+        const auto& found = program.results.extras["crossover"];
+        CHECK(found[0]["verdict"] == "refused: refusing: rows of 7 elements");
+        CHECK(found[0]["points"].empty());
+        CHECK(found[1]["points"].size() == 2);
+    }
+    SUBCASE("crossover, where the naive way refuses") {
+        show_crossover(program, p, {8, 32}, implementation, {&implementation_named("cpu_fast")},
+                       {.threads = 1});
+        CHECK(program.checks.list().empty());
+        CHECK(program.results.extras["crossover"][0]["verdict"] ==
+              "refused: refusing: rows of 7 elements");
+    }
+    SUBCASE("block sizes") {
+        Family family = block_size_families(Device::cpu).front();
+        for (Candidate& candidate : family.candidates)
+            candidate.implementation.why_tensors_unsupported =
+                implementation.why_tensors_unsupported;
+        show_block_sizes(program, {family}, p, {32}, Device::cpu, {});
+        CHECK(program.checks.list().empty());
+        // One of many: the others are tried.
+        family.candidates.back().implementation.why_tensors_unsupported = nullptr;
+        show_block_sizes(program, {family}, p, {32}, Device::cpu, {});
+        CHECK(program.checks.all_pass());
+        CHECK(program.results.extras["block_sizes"].size() == 1);
+    }
+    SUBCASE("ways of timing") {
+        show_timing_methods(program, implementation, p, {8, 32}, {.threads = 1});
+        CHECK(program.checks.list().empty());
+        show_timing_methods(program, implementation_named("cpu_fast"), p, {8, 32}, {.threads = 1});
+        CHECK(program.checks.all_pass());
+    }
+    SUBCASE("rows") {
+        std::vector<Row> rows = make_rows({{"x", p, {8}}},
+                                          {.implementations = {&implementation},
+                                           .caches = {CacheState::warm},
+                                           .case_options = {}},
+                                          0);
+        BenchmarkRun benchmark(BenchmarkFlags({}), 1);
+        benchmark.run(rows, {.threads = 1}, ceilings_of(1e12));
+        CHECK(rows[0].status == RowStatus::unsupported);
+        CHECK(rows[0].reason == "refusing: rows of 7 elements");
+        CHECK(rows[0].json(ceilings_of(1e12))["predicted_ms"].is_null());
+        report_rows(program, {}, rows, ceilings_of(1e12));
+        CHECK(program.checks.list().size() == 2);  // that rows were timed, and that none failed
+        CHECK_FALSE(program.checks.all_pass());
+    }
+}
+
+TEST_CASE("Google Benchmark's filter, as the library reads it") {
+    const auto takes = [](const char* filter) {
+        return BenchmarkFlags({std::string("--benchmark_filter=") + filter})
+            .takes("cpu_naive/B1/T64/warm/manual_time");
+    };
+    CHECK(BenchmarkFlags({}).takes("x"));
+    for (const char* filter : {"naive.*T64/", "all", "time$", "-fast", "fast|naive"}) {
+        CAPTURE(filter);
+        CHECK(takes(filter));
+    }
+    for (const char* filter : {"fast", "-naive", "^naive"}) {
+        CAPTURE(filter);
+        CHECK_FALSE(takes(filter));
+    }
+    CHECK_FALSE(BenchmarkFlags({"--benchmark_filter=naive", "--benchmark_filter=fast"})
+                    .takes("naive"));  // the last one counts
 }

@@ -131,32 +131,6 @@ class Collector final : public benchmark::BenchmarkReporter {
     benchmark::ConsoleReporter table_{benchmark::ConsoleReporter::OO_Tabular};
 };
 
-/// Whether "--name" or "--name=value" is there.
-bool has_flag(const std::vector<std::string>& flags, const std::string& name) {
-    return std::ranges::any_of(
-        flags, [&](const std::string& f) { return f == name || f.starts_with(name + "="); });
-}
-
-constexpr std::string_view MIN_TIME = "--benchmark_min_time=";
-
-/// A least time as the library's version wants it: "0.01" before version 1.8, which brought
-/// SkipWithMessage(), and "0.01s" since.
-template <class State>
-std::string min_time_flag(std::string_view seconds) {
-    if (seconds.ends_with('s')) seconds.remove_suffix(1);
-    const bool since_1_8 = requires(State & state) {
-        state.SkipWithMessage("");
-    };
-    return fmt::format("{}{}{}", MIN_TIME, seconds,
-                       since_1_8 && !seconds.ends_with('x') ? "s" : "");
-}
-
-bool switched_on(const std::vector<std::string>& flags, const std::string& name) {
-    return std::ranges::any_of(flags, [&](const std::string& f) {
-        return f == name || f == name + "=true" || f == name + "=1";
-    });
-}
-
 }  // namespace
 
 std::string_view name_of(RowStatus status) {
@@ -184,9 +158,11 @@ double Row::peak_bytes() const {
 
 nlohmann::ordered_json Row::json(const CeilingsByType& by_type) const {
     const Ceilings& ceilings = ceilings_for(by_type, problem.dtype);
-    const auto predicted = predicted_seconds(*implementation, problem, by_type);
+    std::optional<double> predicted;
+    if (status != RowStatus::unsupported)  // for whatever reason, one of its tensors included
+        predicted = predicted_seconds(*implementation, problem, by_type);
     nlohmann::ordered_json json = Results::row(*implementation, problem);
-    json["name"] = name + "/manual_time";
+    json["name"] = full_name();
     json["set"] = set;
     json["cache"] = fa::name_of(cache);
     json["status"] = fa::name_of(status);
@@ -234,30 +210,16 @@ std::vector<Row> make_rows(const std::vector<ShapeSet>& sets, const RowOptions& 
     return rows;
 }
 
-BenchmarkRun::BenchmarkRun(std::vector<std::string> flags, int repetitions) {
-    if (has_flag(flags, "--benchmark_format") && !has_flag(flags, "--benchmark_format=console"))
-        throw UsageError(
-            "--benchmark_format: only console is shown here; --benchmark_out=FILE and "
-            "--benchmark_out_format=json or csv write Google Benchmark's report to a file");
-    lists_only_ = switched_on(flags, "--benchmark_list_tests");
-    filters_ = has_flag(flags, "--benchmark_filter");
-    shows_own_table_ = has_flag(flags, "--benchmark_format");
-    // Enough for a stable mean of short kernels; a long one runs once in each repetition.
-    if (!has_flag(flags, "--benchmark_min_time")) flags.push_back(std::string(MIN_TIME) + "0.01");
-    for (std::string& flag : flags)
-        if (flag.starts_with(MIN_TIME))
-            flag = min_time_flag<benchmark::State>(flag.substr(MIN_TIME.size()));
-    if (!has_flag(flags, "--benchmark_repetitions"))
-        flags.push_back(fmt::format("--benchmark_repetitions={}", repetitions));
+BenchmarkRun::BenchmarkRun(BenchmarkFlags flags, int repetitions) : flags_(std::move(flags)) {
+    flags_.initialize(repetitions);
+}
 
-    static std::string name = "ch06_benchmark";  // Google Benchmark keeps the pointer
-    std::vector<char*> arguments{name.data()};
-    for (std::string& flag : flags) arguments.push_back(flag.data());
-    int count = static_cast<int>(arguments.size());
-    benchmark::Initialize(&count, arguments.data());
-    if (count > 1)
-        throw UsageError(fmt::format(
-            "{}: Google Benchmark has no such flag, or not with that value", arguments[1]));
+void BenchmarkRun::require_one_of(const std::vector<Row>& rows) const {
+    if (std::ranges::none_of(rows, [&](const Row& row) { return flags_.takes(row.full_name()); }))
+        throw UsageError(
+            fmt::format("--benchmark_filter fits none of the {} rows; --benchmark_list_tests names "
+                        "them",
+                        rows.size()));
 }
 
 void BenchmarkRun::run(std::vector<Row>& rows, const CaseOptions& options,
@@ -273,7 +235,7 @@ void BenchmarkRun::run(std::vector<Row>& rows, const CaseOptions& options,
             ->UseManualTime()
             ->Unit(benchmark::kMicrosecond);
     }
-    Collector collector(std::move(by_name), shows_own_table_);
+    Collector collector(std::move(by_name), flags_.has("--benchmark_format"));
     benchmark::RunSpecifiedBenchmarks(&collector);
     cases.finish();
     benchmark::ClearRegisteredBenchmarks();

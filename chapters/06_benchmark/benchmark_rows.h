@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "chapters/06_benchmark/benchmark_flags.h"
 #include "chapters/06_benchmark/measured_ceilings.h"
 #include "chapters/06_benchmark/shapes.h"
 #include "chapters/06_benchmark/timed_case.h"
@@ -43,6 +44,8 @@ struct Row {
     std::optional<double> power_w;  ///< mean, if it was asked for and can be known
     SpotCheck check;
 
+    /// The name that Google Benchmark gives it.
+    std::string full_name() const { return name + "/manual_time"; }
     double median() const;
     double fastest() const;
     double flops_per_s() const { return problem.flops() / median(); }
@@ -65,17 +68,18 @@ struct RowOptions {
 std::vector<Row> make_rows(const std::vector<ShapeSet>& sets, const RowOptions& options,
                            double cache_bytes);
 
-/// Runs rows under Google Benchmark. `flags` are its own, "--benchmark_…".
+/// Runs rows under Google Benchmark.
 class BenchmarkRun {
   public:
-    /// Repetitions and a minimal time are set unless the flags do.
     /// @throws UsageError for a flag that Google Benchmark does not know
-    BenchmarkRun(std::vector<std::string> flags, int repetitions);
+    BenchmarkRun(BenchmarkFlags flags, int repetitions);
 
     /// True if the flags ask for a list of names only.
-    bool lists_only() const { return lists_only_; }
+    bool lists_only() const { return flags_.switched_on("--benchmark_list_tests"); }
     /// True if the flags leave out rows.
-    bool filters() const { return filters_; }
+    bool filters() const { return flags_.has("--benchmark_filter"); }
+    /// @throws UsageError if the flags leave out all rows
+    void require_one_of(const std::vector<Row>& rows) const;
 
     /// Runs the rows and fills them in.
     /// @param ceilings of the rows' types
@@ -84,7 +88,7 @@ class BenchmarkRun {
     void list(std::vector<Row>& rows) { run(rows, {}, {}); }
 
   private:
-    bool lists_only_ = false, filters_ = false, shows_own_table_ = false;
+    BenchmarkFlags flags_;
 };
 
 }  // namespace fa

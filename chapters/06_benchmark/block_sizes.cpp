@@ -87,16 +87,21 @@ void show_family(Program& program, const Family& family, const AttentionProblem&
                  nlohmann::ordered_json& found) {
     std::vector<Measured> measured;
     double worst = 0;
+    std::string refusal;
     for (const Candidate& candidate : family.candidates) {
         progress.advance();
-        if (!candidate.implementation.why_unsupported(problem).empty()) continue;
-        auto timed = prepare(candidate.implementation, problem, CacheState::warm, options);
-        const SpotCheck check = timed->check();
-        worst = larger_or_nan(worst, check.share);
-        measured.push_back({&candidate, std::move(timed), {}});
+        try {
+            auto timed = prepare(candidate.implementation, problem, CacheState::warm, options);
+            worst = larger_or_nan(worst, timed->check().share);
+            measured.push_back({&candidate, std::move(timed), {}});
+        } catch (const Unsupported& error) {  // of the problem, or of its tensors
+            refusal = error.what();
+        } catch (const OutOfMemory& error) {
+            refusal = error.what();
+        }
     }
     if (measured.empty()) {
-        fmt::print("\n{}: no size takes this problem\n", family.name);
+        fmt::print("\n{}: no size takes this problem: {}\n", family.name, refusal);
         return;
     }
     run_in_turn(measured);
@@ -144,12 +149,11 @@ std::vector<Family> block_size_families([[maybe_unused]] Device device) {
     return cpu_families();
 }
 
-void show_block_sizes(Program& program, const AttentionProblem& base,
-                      const std::vector<std::int64_t>& lengths, Device device,
-                      const CaseOptions& options) {
+void show_block_sizes(Program& program, const std::vector<Family>& families,
+                      const AttentionProblem& base, const std::vector<std::int64_t>& lengths,
+                      Device device, const CaseOptions& options) {
     CaseOptions how = options;
     if (device == Device::cpu) how.threads = 1;  // a tile has to suit the caches of one core
-    const std::vector<Family> families = block_size_families(device);
     std::size_t count = 0;
     for (const Family& family : families) count += family.candidates.size();
     auto found = nlohmann::ordered_json::array();

@@ -29,12 +29,13 @@ struct Family {
 std::vector<Family> block_size_families(Device device);
 
 /// Times all candidates of all families at some lengths, prints them with what explains the times,
-/// and checks that the default is close to the best at the last length. On a CPU one thread runs
-/// them, whatever the options say.
+/// and checks that the default is close to the best at the last length. Sizes that refuse the
+/// problem are left out. On a CPU one thread runs them, whatever the options say.
+/// @param families of the device
 /// @param problem all but the lengths
-void show_block_sizes(Program& program, const AttentionProblem& problem,
-                      const std::vector<std::int64_t>& lengths, Device device,
-                      const CaseOptions& options);
+void show_block_sizes(Program& program, const std::vector<Family>& families,
+                      const AttentionProblem& problem, const std::vector<std::int64_t>& lengths,
+                      Device device, const CaseOptions& options);
 
 #ifdef FA_CUDA_ENABLED
 /// The fused kernels in the sizes of a compile-time table, bf16 with head_dim up to 64.

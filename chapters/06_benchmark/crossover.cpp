@@ -15,24 +15,30 @@ namespace {
 
 constexpr int RUNS = 15;
 
-/// One implementation at one length.
 struct Measured {
     double seconds = 0;
     std::int64_t kernels = 0;
     std::optional<TileSize> tiles;
 };
 
-/// Nothing if it does not take the problem, or the memory does not suffice.
-std::optional<Measured> measure_one(const Implementation& implementation,
-                                    const AttentionProblem& problem, const CaseOptions& options) {
-    if (!implementation.why_unsupported(problem).empty()) return std::nullopt;
+/// One implementation at one length.
+struct Cell {
+    std::optional<Measured> measured;
+    std::string refusal;  ///< the implementation's; empty also if the memory did not suffice
+};
+
+Cell measure_one(const Implementation& implementation, const AttentionProblem& problem,
+                 const CaseOptions& options) {
     try {
         const auto timed = prepare(implementation, problem, CacheState::warm, options);
-        return Measured{.seconds = time_case(*timed, RUNS).median,
-                        .kernels = timed->kernels(),
-                        .tiles = tiles_of(implementation, problem)};
+        return {Measured{.seconds = time_case(*timed, RUNS).median,
+                         .kernels = timed->kernels(),
+                         .tiles = tiles_of(implementation, problem)},
+                {}};
     } catch (const OutOfMemory&) {
-        return std::nullopt;
+        return {};
+    } catch (const Unsupported& refusal) {  // of the problem, or of its tensors
+        return {std::nullopt, refusal.what()};
     }
 }
 
@@ -41,7 +47,7 @@ struct Grid {
     AttentionProblem base;
     std::vector<std::int64_t> lengths;
     std::vector<const Implementation*> implementations;
-    std::vector<std::vector<std::optional<Measured>>> cells;  ///< [length][implementation]
+    std::vector<std::vector<Cell>> cells;  ///< [length][implementation]
 
     AttentionProblem problem(std::size_t i) const {
         AttentionProblem p = base;
@@ -52,9 +58,19 @@ struct Grid {
     std::vector<Pair> pairs(std::size_t n) const {
         std::vector<Pair> result;
         for (std::size_t i = 0; i < lengths.size(); ++i)
-            if (cells[i][0] && cells[i][n])
-                result.push_back({lengths[i], cells[i][0]->seconds, cells[i][n]->seconds});
+            if (const auto& naive = cells[i][0].measured, &fused = cells[i][n].measured;
+                naive && fused)
+                result.push_back({lengths[i], naive->seconds, fused->seconds});
         return result;
+    }
+    /// Why fewer than two of them are left: what the n-th implementation, or the naive one, refuses
+    /// first. Empty if two are left, or the memory is what lacked.
+    std::string refusal(std::size_t n) const {
+        if (pairs(n).size() >= 2) return {};
+        for (const auto& row : cells)
+            for (const std::size_t which : {n, std::size_t{0}})
+                if (!row[which].refusal.empty()) return row[which].refusal;
+        return {};
     }
 };
 
@@ -65,7 +81,7 @@ void print_times(const Grid& grid) {
     for (std::size_t i = 0; i < grid.lengths.size(); ++i) {
         std::vector<std::string> cells{fmt::format("{}", grid.lengths[i])};
         for (const auto& cell : grid.cells[i])
-            cells.push_back(cell ? human_seconds(cell->seconds) : "-");
+            cells.push_back(cell.measured ? human_seconds(cell.measured->seconds) : "-");
         table.add(std::move(cells));
     }
     fmt::print("{}", table.str());
@@ -76,9 +92,9 @@ void print_times(const Grid& grid) {
 void print_reasons(const Grid& grid) {
     std::string kernels;
     for (std::size_t n = 0; n < grid.implementations.size(); ++n)
-        if (const auto& cell = grid.cells.front()[n]; cell && cell->kernels > 0)
+        if (const auto& first = grid.cells.front()[n].measured; first && first->kernels > 0)
             kernels += fmt::format("{}{} {}", kernels.empty() ? "" : ", ",
-                                   grid.implementations[n]->name, cell->kernels);
+                                   grid.implementations[n]->name, first->kernels);
     if (!kernels.empty()) fmt::print("\nKernels that a call launches: {}.\n", kernels);
 
     fmt::print(
@@ -91,14 +107,15 @@ void print_reasons(const Grid& grid) {
         const AttentionProblem p = grid.problem(i);
         std::vector<std::string> cells{fmt::format("{}", grid.lengths[i])};
         for (std::size_t n = 1; n < grid.implementations.size(); ++n) {
-            const auto& cell = grid.cells[i][n];
-            if (!cell || !cell->tiles) {
+            const auto& measured = grid.cells[i][n].measured;
+            if (!measured || !measured->tiles) {
                 cells.push_back("-");
                 continue;
             }
-            const std::int64_t per_head = (p.len_q + cell->tiles->q - 1) / cell->tiles->q;
+            const TileSize tile = *measured->tiles;
+            const std::int64_t per_head = (p.len_q + tile.q - 1) / tile.q;
             cells.push_back(fmt::format("{}, {:.0f} %", p.batch * p.heads_q * per_head,
-                                        100 * tile_fill(p, cell->tiles->q, cell->tiles->kv)));
+                                        100 * tile_fill(p, tile.q, tile.kv)));
         }
         table.add(std::move(cells));
     }
@@ -178,7 +195,9 @@ void show_crossover(Program& program, const AttentionProblem& base,
         const std::vector<Pair> pairs = grid.pairs(n);
         const auto at = crossover(pairs);
         const std::string_view name = grid.implementations[n]->name;
-        fmt::print("=> {}: {}\n", name, verdict(pairs));
+        const std::string refusal = grid.refusal(n);
+        const std::string found_out = refusal.empty() ? verdict(pairs) : "refused: " + refusal;
+        fmt::print("=> {}: {}\n", name, found_out);
         auto points = nlohmann::ordered_json::array();
         for (const Pair& pair : pairs)
             points.push_back({{"length", pair.length},
@@ -187,10 +206,11 @@ void show_crossover(Program& program, const AttentionProblem& base,
         found.push_back({{"implementation", name},
                          {"naive", naive.name},
                          {"crossover", number_or_null(at)},
-                         {"verdict", verdict(pairs)},
+                         {"verdict", found_out},
                          {"points", points}});
-        program.checks.at_least(fmt::format("{}: lengths timed beside {}", name, naive.name),
-                                static_cast<double>(pairs.size()), 2);
+        if (refusal.empty())
+            program.checks.at_least(fmt::format("{}: lengths timed beside {}", name, naive.name),
+                                    static_cast<double>(pairs.size()), 2);
     }
     print_reasons(grid);
     program.results.extras["crossover"] = std::move(found);

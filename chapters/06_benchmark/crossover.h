@@ -33,8 +33,9 @@ std::string verdict(const std::vector<Pair>& pairs);
 double tile_fill(const AttentionProblem& problem, std::int64_t block_q, std::int64_t block_kv);
 
 /// Times a naive implementation and fused ones over lengths and prints where they cross, with what
-/// explains it.
+/// explains it. What an implementation refuses is told, and not judged.
 /// @param problem all but the lengths
+/// @param lengths two at least: a crossing lies between two
 void show_crossover(Program& program, const AttentionProblem& problem,
                     const std::vector<std::int64_t>& lengths, const Implementation& naive,
                     const std::vector<const Implementation*>& fused, const CaseOptions& options);

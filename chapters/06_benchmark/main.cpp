@@ -92,6 +92,18 @@ std::vector<std::string> chosen_parts(const std::string& text) {
     return chosen;
 }
 
+/// @throws UsageError if there is no such problem at one of the lengths
+void require_possible(AttentionProblem problem, const std::vector<std::int64_t>& lengths) {
+    for (const std::int64_t length : lengths) {
+        problem.len_q = problem.len_kv = length;
+        try {
+            validate(problem);
+        } catch (const std::invalid_argument& error) {
+            throw UsageError(fmt::format("{}: {}", describe(problem), error.what()));
+        }
+    }
+}
+
 /// Lengths from 1 on, rising, each once; those of `standard` if there is no text.
 /// @throws UsageError
 std::vector<std::int64_t> sorted_lengths(const std::string& flag, const std::string& text,
@@ -113,12 +125,10 @@ std::vector<ShapeSet> sets_of(const Flags& f, Device device) {
         if (f.batch > 0) p.batch = f.batch;
         if (f.heads > 0) p.heads_q = p.heads_kv = f.heads;
         if (f.heads_kv > 0) p.heads_kv = f.heads_kv;
-        if (p.heads_q % p.heads_kv != 0)
-            throw UsageError(fmt::format("{} query heads are no multiple of {} key/value heads",
-                                         p.heads_q, p.heads_kv));
         if (f.head_dim > 0) p.head_dim = f.head_dim;
         if (!f.dtype.empty()) p.dtype = parse_dtype("--dtype", f.dtype);
         if (!f.mask.empty()) p.causal = f.mask == "causal";
+        require_possible(p, set.lengths);
     }
     return sets;
 }
@@ -215,7 +225,7 @@ std::vector<const Implementation*> fused_among(
 }
 
 void run(Program& program, const Flags& f, const std::vector<std::string>& benchmark_flags) {
-    BenchmarkRun benchmark(benchmark_flags, f.repetitions);
+    BenchmarkRun benchmark(BenchmarkFlags(benchmark_flags), f.repetitions);
     const Device device = program.where();
     const bool gpu = device == Device::cuda;
     std::vector<std::string> parts = chosen_parts(f.parts);
@@ -230,6 +240,10 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
     const std::vector<std::int64_t> crossover_lengths =
         sorted_lengths("--crossover-lengths", f.crossover_lengths,
                        gpu ? "16,32,64,128,256,512,1k,2k,4k,8k,16k" : "4,8,16,32,64,128,256");
+    if (crossover_lengths.size() < 2)
+        throw UsageError("--crossover-lengths: two are needed, for a crossing lies between two");
+    require_possible(sets.front().base, crossover_lengths);
+    require_possible(sets.front().base, accuracy_lengths);
     const auto implementations = implementations_of(f.implementations, device);
     const CaseOptions options{.seed = program.seed,
                               .threads = f.threads,
@@ -245,8 +259,14 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
         benchmark.list(rows);
         throw Finished();
     }
+    benchmark.require_one_of(rows);
     const AttentionProblem& shape = sets.front().base;
     const std::vector<const Implementation*> fused = fused_among(implementations);
+    for (const std::string_view part : {"crossover", "methods"})
+        if (fused.empty() && std::erase(parts, part) > 0 && f.parts != "all")
+            throw UsageError(fmt::format(
+                "--parts {}: --implementations \"{}\" fits none that is fused, and it needs one",
+                part, f.implementations));
     const Implementation& naive = implementation_named(gpu ? "cuda_naive" : "cpu_naive");
 
     if (wants("timing")) {
@@ -265,15 +285,15 @@ void run(Program& program, const Flags& f, const std::vector<std::string>& bench
         show_accuracy(program, problem, accuracy_lengths,
                       judged_for_accuracy(f.implementations, device));
     }
-    if (wants("crossover") && !fused.empty())
+    if (wants("crossover"))
         show_crossover(program, shape, crossover_lengths, naive, fused, options);
     if (wants("blocks")) {
         show_block_sizes(
-            program, shape,
+            program, block_size_families(device), shape,
             gpu ? std::vector<std::int64_t>{512, 4096} : std::vector<std::int64_t>{1024}, device,
             options);
     }
-    if (wants("methods") && !fused.empty())
+    if (wants("methods"))
         show_timing_methods(
             program, *fused.back(), shape,
             gpu ? std::vector<std::int64_t>{256, 4096} : std::vector<std::int64_t>{64, 1024},

@@ -7,6 +7,7 @@
 #include "chapters/06_benchmark/shapes.h"
 #include "common/aligned_buffer.h"
 #include "common/attention_data.h"
+#include "common/larger.h"
 #include "common/text_table.h"
 
 namespace fa {
@@ -69,9 +70,20 @@ void show_timing_methods(Program& program, const Implementation& implementation,
     std::vector<std::vector<MethodTime>> columns;
     std::vector<std::string> headers{"way"};
     auto found = nlohmann::ordered_json::array();
+    double worst = 0;
     for (const std::int64_t length : lengths) {
         AttentionProblem p = base;
         p.len_q = p.len_kv = length;
+        try {
+            worst = larger_or_nan(
+                worst, prepare(implementation, p, CacheState::warm, options)->check().share);
+        } catch (const Unsupported& refusal) {  // of the problem, or of its tensors
+            fmt::print("=> T={} is refused: {}\n", length, refusal.what());
+            continue;
+        } catch (const OutOfMemory& error) {
+            fmt::print("=> T={}: {}\n", length, error.what());
+            continue;
+        }
         headers.push_back(fmt::format("T={}", length));
         columns.push_back(methods_of(implementation, p, options));
         for (const auto& [way, seconds] : columns.back())
@@ -80,6 +92,7 @@ void show_timing_methods(Program& program, const Implementation& implementation,
                              {"len_q", length},
                              {"ms", 1e3 * seconds}});
     }
+    if (columns.empty()) return;
     TextTable table(headers);
     for (std::size_t i = 0; i < columns.front().size(); ++i) {
         std::vector<std::string> cells{columns.front()[i].first};
@@ -88,6 +101,9 @@ void show_timing_methods(Program& program, const Implementation& implementation,
     }
     fmt::print("{}", table.str());
     program.results.extras["timing_methods"] = std::move(found);
+    program.checks.at_most(fmt::format("{}, timed in several ways, is right: error over the bound",
+                                       implementation.name),
+                           worst, 1);
 }
 
 }  // namespace fa

@@ -14,7 +14,8 @@ namespace fa {
 /// A way to time, in words, and the seconds that it gives.
 using MethodTime = std::pair<std::string, double>;
 
-/// Prints what each way of timing gives for one implementation at a short and at a long length.
+/// Prints what each way of timing gives for one implementation at a short and at a long length, and
+/// checks that it is right there. What it refuses is told, and not judged.
 /// @param problem all but the lengths
 void show_timing_methods(Program& program, const Implementation& implementation,
                          const AttentionProblem& problem, const std::vector<std::int64_t>& lengths,
