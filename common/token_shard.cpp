@@ -62,18 +62,6 @@ std::vector<std::int32_t> read_token_shard(const std::filesystem::path& path,
     return parse_token_shard(file.bytes(), path.string(), max_tokens);
 }
 
-std::vector<std::int32_t> read_bytes_as_tokens(const std::filesystem::path& path,
-                                               std::int64_t max_tokens) {
-    const MappedFile file(path);
-    if (file.bytes().empty())
-        throw std::runtime_error(fmt::format("{}: is empty: no tokens", path.string()));
-    std::vector<std::int32_t> result(limit(file.bytes().size(), max_tokens));
-    std::transform(file.bytes().begin(),
-                   file.bytes().begin() + static_cast<std::ptrdiff_t>(result.size()),
-                   result.begin(), [](std::byte b) { return std::to_integer<std::int32_t>(b); });
-    return result;
-}
-
 void check_token_ids(std::span<const std::int32_t> tokens, std::int64_t vocabulary,
                      const std::string& source) {
     const auto bad = std::find_if(tokens.begin(), tokens.end(),

@@ -38,12 +38,6 @@ std::vector<std::int32_t> read_token_shard(
     const std::filesystem::path& path,
     std::int64_t max_tokens = std::numeric_limits<std::int64_t>::max());
 
-/// The first bytes of a file as tokens 0…255, at most `max_tokens`: the data of a byte-level model.
-/// @throws std::runtime_error as MappedFile, or if the file is empty
-std::vector<std::int32_t> read_bytes_as_tokens(
-    const std::filesystem::path& path,
-    std::int64_t max_tokens = std::numeric_limits<std::int64_t>::max());
-
 /// Refuses ids outside [0, vocabulary).
 /// @param source what to call the origin of the tokens in messages
 /// @throws std::runtime_error naming source, the first bad position, the id and the vocabulary

@@ -52,8 +52,8 @@ class Usage(InFolder):
                 self.assert_one_line(run.stderr)
 
     def test_every_option_refuses_nonsense(self):
-        """Each option that takes a value names the fault of a value that none of them can take. Only
-        --prompt takes any text."""
+        """Each option that takes a value names the fault of a value that none of them can take, before
+        anything else is said. Only --prompt takes any text."""
         help_text = self.run_program("--help").stdout
         options = [words[0].split(",")[-1] for line in help_text.splitlines()
                    if (words := line.split()) and words[0].startswith("-") and len(words) > 1
@@ -64,6 +64,7 @@ class Usage(InFolder):
             with self.subTest(option=option):
                 run = self.run_program(option, "no\x01such-value")
                 self.assertIn(run.returncode, (1, 2))
+                self.assertEqual(run.stdout, "")
                 self.assert_one_line(run.stderr)
 
     def test_numbers_refuse_nonsense(self):

@@ -95,17 +95,11 @@ TEST_CASE("Taking a few tokens of a large shard takes little memory") {
     if (!sanitized()) CHECK(peak < 100'000'000);
 }
 
-TEST_CASE("Bytes of any file are tokens of a byte-level model") {
+TEST_CASE("An empty file, a folder and nothing at all are refused in one line") {
     const TemporaryDirectory directory;
-    const auto path = directory.write("bytes.bin", std::string("\x00\xff\x7f\x80\n", 5));
-    CHECK(read_bytes_as_tokens(path) == std::vector<std::int32_t>{0, 255, 127, 128, 10});
-    CHECK(read_bytes_as_tokens(path, 2) == std::vector<std::int32_t>{0, 255});
-    CHECK_THROWS_AS(read_bytes_as_tokens(path, -1), std::invalid_argument);
     const auto empty = directory.write("empty.bin", "");
-    CHECK(refusal([&] { read_bytes_as_tokens(empty); }) ==
-          empty.string() + ": is empty: no tokens");
     CHECK(refusal([&] { read_token_shard(empty); }).starts_with(empty.string() + ": 0 bytes"));
-    CHECK(one_line(refusal([&] { read_bytes_as_tokens(directory.path() / "missing"); })));
+    CHECK(one_line(refusal([&] { read_token_shard(directory.path() / "missing"); })));
     CHECK(one_line(refusal([&] { read_token_shard(directory.path()); })));
 }
 

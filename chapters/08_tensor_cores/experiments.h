@@ -4,11 +4,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
+#include "chapters/07_gpt2_124m/gpt2_model.h"
 #include "common/program.h"
 
 namespace fa {
+
+/// A network and the tokens that go through it.
+struct NetworkText {
+    std::string name;  ///< the folder's
+    Gpt2 model;
+    std::vector<std::int32_t> tokens;  ///< as many as are used
+};
 
 /// The flags of the program.
 struct TensorCoreOptions {
@@ -16,7 +25,7 @@ struct TensorCoreOptions {
     std::vector<std::int64_t> lengths;  ///< timed
     std::int64_t counted_length = 256;  ///< on the executor
     std::filesystem::path model;        ///< whose activations are looked at
-    std::filesystem::path tokens;       ///< a shard, or text for a model of bytes
+    std::filesystem::path tokens;       ///< a shard, or text
     std::int64_t sequences = 2, context = 256;
     int runs = 20;
 };
@@ -36,8 +45,13 @@ void show_steps(Program& program, const TensorCoreOptions& options);
 /// The last kernel without one of its ideas.
 void show_ablations(Program& program, const TensorCoreOptions& options);
 
+/// Reads what show_growth() looks at.
+/// @throws UsageError if the network or the tokens are too short for the flags;
+///         std::runtime_error naming the file that is wrong
+NetworkText read_network(const TensorCoreOptions& options);
+
 /// How much maxima grow from tile to tile, for random inputs and for a network's.
-void show_growth(Program& program, const TensorCoreOptions& options);
+void show_growth(Program& program, const TensorCoreOptions& options, const NetworkText& text);
 
 /// Errors against fp64, on the executor and, if there is one, on the GPU.
 void show_errors(Program& program, const TensorCoreOptions& options);

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     flags.add_option("--model", model, "folder of a GPT-2, for its activations");
     flags.add_option(
         "--tokens", tokens,
-        "a shard (.bin), or text for a model of bytes; default: the model's sample.txt");
+        "a shard (.bin), or text; default: the model's sample.txt");
     flags.add_option("--sequences", options.sequences, "of the model's tokens")
         ->check(between(1, 64));
     flags.add_option("--context", options.context, "tokens in each")->check(between(64, 8192));
@@ -45,13 +45,14 @@ int main(int argc, char** argv) {
         options.model = model;
         options.tokens =
             tokens.empty() ? options.model / "sample.txt" : std::filesystem::path(tokens);
+        const NetworkText text = read_network(options);
 
         show_fragments(program);
         show_banks(program, options);
         show_resources(program, options);
         show_steps(program, options);
         show_ablations(program, options);
-        show_growth(program, options);
+        show_growth(program, options, text);
         show_errors(program, options);
     });
 }

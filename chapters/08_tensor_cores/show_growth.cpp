@@ -3,12 +3,11 @@
 #include <string>
 
 #include "chapters/01_memory_accounting/naive_attention.h"
-#include "chapters/07_gpt2_124m/gpt2_model.h"
+#include "chapters/07_gpt2_124m/model_text.h"
 #include "chapters/08_tensor_cores/experiments.h"
 #include "chapters/08_tensor_cores/growth.h"
 #include "common/attention_data.h"
 #include "common/text_table.h"
-#include "common/token_shard.h"
 
 namespace fa {
 namespace {
@@ -24,40 +23,50 @@ Growth of_random_inputs(const TensorCoreOptions& options, std::uint64_t seed) {
 }
 
 /// All layers and heads of a forward pass over a few sequences.
-Growth of_network(const TensorCoreOptions& options) {
-    const Gpt2 model = read_gpt2(options.model);
-    const std::int64_t count = options.sequences * options.context;
-    const auto tokens = options.tokens.extension() == ".bin"
-                            ? read_token_shard(options.tokens, count)
-                            : read_bytes_as_tokens(options.tokens, count);
-    if (static_cast<std::int64_t>(tokens.size()) < count)
-        throw UsageError(fmt::format("--tokens: {} hold {} tokens, {} x {} are wanted",
-                                     options.tokens.filename().string(), tokens.size(),
-                                     options.sequences, options.context));
+Growth of_network(const TensorCoreOptions& options, const NetworkText& network) {
     Growth growth;
-    Forward forward(model,
+    Forward forward(network.model,
                     {.attention = &CPU_NAIVE,
                      .activations = DType::bf16,
                      .observer = [&](std::int64_t, const AttentionProblem& p,
                                      const AttentionTensors& t) { growth += growth_of(p, t); }},
                     options.sequences, options.context);
-    forward.run(tokens, options.sequences);
+    forward.run(network.tokens, options.sequences);
     return growth;
 }
 
 }  // namespace
 
-void show_growth(Program& program, const TensorCoreOptions& options) {
+NetworkText read_network(const TensorCoreOptions& options) {
+    NetworkText network{
+        .name = options.model.filename().string(), .model = read_gpt2(options.model), .tokens = {}};
+    const Gpt2Config& config = network.model.config;
+    if (options.context > config.context)
+        throw UsageError(fmt::format("--context {}: the network's context is {}", options.context,
+                                     config.context));
+    const auto tokenizer = tokenizer_of(options.model, config);
+    network.tokens =
+        read_tokens(options.tokens, token_format_of(options.tokens), config, tokenizer.get());
+    const auto count = static_cast<std::size_t>(options.sequences * options.context);
+    if (network.tokens.size() < count)
+        throw UsageError(fmt::format("--tokens: {} holds {} tokens, {} x {} are wanted",
+                                     options.tokens.filename().string(), network.tokens.size(),
+                                     options.sequences, options.context));
+    network.tokens.resize(count);
+    return network;
+}
+
+void show_growth(Program& program, const TensorCoreOptions& options, const NetworkText& text) {
     print_heading("How often a maximum grows, measured");
     const Growth random = of_random_inputs(options, program.seed);
-    const Growth network = of_network(options);
+    const Growth network = of_network(options, text);
     fmt::print(
         "{} keys, tiles of 64 from the diagonal to the first: by how much a row's maximum grows at "
         "a "
         "tile after\nits first, base 2. Random: Q and K standard normal, d64. Network: {}, all "
         "layers "
         "and heads.\n\n",
-        options.context, options.model.filename().string());
+        options.context, text.name);
     TextTable table({"a row's maximum", "random", "network"});
     const auto add_line = [&](const std::string& name, auto share) {
         table.add({name, fmt::format("{:.3f} %", 100 * share(random)),
