@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "chapters/07_gpt2_124m/lab_sheet.h"
 #include "tests/gpt2_files.h"
 #include "tests/run_program.h"
 #include "tests/temporary_directory.h"
@@ -17,9 +18,11 @@ namespace {
 /// A folder with a small model of bytes and a text.
 class Folder {
   public:
-    /// @param norm the first weight of the last layer norm
-    explicit Folder(float norm = 1) {
+    /// @param norm   the first weight of the last layer norm
+    /// @param scaled whether scores are divided by √d
+    explicit Folder(float norm = 1, bool scaled = true) {
         ModelFiles files = small_model();
+        files.config["scale_attn_weights"] = scaled;
         files.tensors["ln_f.weight"].values[0] = norm;
         files.config["vocab_size"] = 256;
         FileTensor& embedding = files.tensors["wte.weight"];
@@ -162,6 +165,69 @@ TEST_CASE("a network of NaN fails the run, also with one attention alone") {
     }
 }
 
+TEST_CASE("where scores are not divided, fp32 bounds are as much wider, and 16 bits have none") {
+    const auto checks = [](bool scaled) {
+        const Folder folder(1, scaled);
+        const ProgramRun run =
+            folder.run({"--activations", "bf16", "--implementations", "cpu_naive,cpu_fast",
+                        "--count", "60", "--json", folder.path("out.json")});
+        CAPTURE(run.out);
+        CHECK(run.exit_status == 0);
+        CHECK((run.out.find("does not divide its scores") != std::string::npos) == !scaled);
+        return read_json(folder.path("out.json"))["checks"];
+    };
+    CHECK(checks(true).size() == checks(false).size());  // 60 targets are too few for 16 bits
+    CHECK(checks(true)[1]["goal"] == "<= 1e-05");
+    CHECK(checks(false)[1]["goal"] == "<= 3.16e-05");  // heads have 10 channels
+
+    const fa::EvaluationPlan plan{.count = 65536, .context = 1024};
+    fa::Gpt2Config config{.layers = 2, .heads = 3, .width = 30};
+    CHECK(fa::score_growth(config) == 1);
+    CHECK(*fa::sixteen_bit_bound(plan, config) == fa::SIXTEEN_BIT_BOUND);
+    config.scale_by_head_dim = false;
+    CHECK(fa::score_growth(config) == doctest::Approx(config.attention_scale(0) * std::sqrt(10)));
+    CHECK_FALSE(fa::sixteen_bit_bound(plan, config));
+}
+
+TEST_CASE("a wrong reference.json is refused by key, in our words") {
+    const Folder folder;
+    const auto refused = [&](const std::string& text, const std::string& words) {
+        CAPTURE(text);
+        const auto file = folder.directory().write("wrong.json", text).string();
+        const ProgramRun run = folder.run({"--reference", file});
+        check_one_line(run, 1, "wrong.json" + words);
+        CHECK(run.err.find("exception") == std::string::npos);
+        CHECK(run.out.empty());
+    };
+    const auto with = [](const std::string& more) {
+        return R"({"context": 40, "targets": 60, "per_sequence_loss_f32": [1, 2], )" + more + "}";
+    };
+    refused("{", ": no JSON, at byte 2");
+    refused("[1]", ": no JSON object");
+    refused("{}", ": no \"per_sequence_loss_f32\"");
+    refused(R"({"per_sequence_loss_f32": 3})",
+            ": \"per_sequence_loss_f32\" is 3, not a list of numbers");
+    refused(R"({"per_sequence_loss_f32": [1, "x"]})",
+            ": \"per_sequence_loss_f32\"[1] is \"x\", not a number");
+    refused(R"({"per_sequence_loss_f32": [1e999]})", ": a number does not fit into 64 bits");
+    refused(R"({"per_sequence_loss_f32": [1], "context": "1"})",
+            ": \"context\" is \"1\", not an integer from 1 to");
+    refused(R"({"per_sequence_loss_f32": [1, 2], "context": 40, "targets": 90})",
+            ": \"targets\" is 90 and \"context\" 40, which makes 3 sequences; "
+            "\"per_sequence_loss_f32\" has 2 losses");
+    refused(with(R"("implementation": 3)"), ": \"implementation\" is 3, not a string");
+    refused(with(R"("tokens_file": "../x")"),
+            ": \"tokens_file\" is \"../x\", not the name of a file");
+    refused(with(R"("loss": 3)"), ": \"loss\" is 3, not an object");
+    refused(with(R"("loss": {"bf16_eager": "x"})"),
+            ", in \"loss\": \"bf16_eager\" is \"x\", not a number");
+    refused(with(R"("greedy_f32": {})"), ", in \"greedy_f32\": no \"prompt\"");
+    refused(with(R"("greedy_f32": {"prompt": "a", "new_tokens": {"a": 1}})"),
+            ", in \"greedy_f32\": \"new_tokens\" is object, not a list of token ids");
+    refused(with(R"("greedy_f32": {"prompt": "a", "new_tokens": [1, -1]})"),
+            ", in \"greedy_f32\": \"new_tokens\"[1] is -1, not an integer from 0 to 2147483647");
+}
+
 TEST_CASE("wrong usage and bad files: one line each") {
     const Folder folder;
     check_one_line(folder.run({"--context", "41"}), 2, "40");
@@ -192,7 +258,8 @@ TEST_CASE("wrong usage and bad files: one line each") {
         const auto reference = folder.directory().write("bad.json", text).string();
         check_one_line(folder.run({"--reference", reference}), 1, "bad.json");
     }
-    check_one_line(folder.run({"--reference", folder.directory().path().string()}), 1, "opened");
+    check_one_line(folder.run({"--reference", folder.directory().path().string()}), 1,
+                   "not a regular file");
     const auto prompted =
         folder.directory()
             .write("prompt.json", R"({"per_sequence_loss_f32": [1, 1], "context": 40, "targets": 60,

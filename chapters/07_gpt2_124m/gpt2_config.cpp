@@ -4,15 +4,12 @@
 
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "common/printable.h"
+#include "chapters/07_gpt2_124m/json_keys.h"
 
 namespace fa {
 namespace {
-
-using Json = nlohmann::json;
 
 /// No extent of a published GPT-2 comes near; below it, no product of two overflows.
 constexpr std::int64_t LARGEST_EXTENT = std::int64_t{1} << 24;
@@ -20,67 +17,20 @@ constexpr std::int64_t LARGEST_EXTENT = std::int64_t{1} << 24;
 /// A config file is a few hundred bytes; what is longer than this is something else.
 constexpr std::size_t LARGEST_FILE = 1u << 20;
 
-/// The keys of one config, read with checks.
-class Keys {
-  public:
-    Keys(const Json& json, const std::string& source) : json_(json), source_(source) {}
+/// An extent of the network.
+std::int64_t extent(const JsonKeys& keys, const char* key) {
+    return keys.count(key, LARGEST_EXTENT);
+}
 
-    /// True if the key is there and not null.
-    bool has(const char* key) const {
-        const auto found = json_.find(key);
-        return found != json_.end() && !found->is_null();
-    }
-
-    [[noreturn]] void refuse(const char* key, const std::string& why) const {
-        const Json& value = json_.at(key);
-        // Text as it is, in its quotes; of all else the JSON, whose quotes are its own.
-        const std::string shown = value.is_string()       ? printable(value.get<std::string>())
-                                  : value.is_structured() ? value.type_name()
-                                                          : value.dump();
-        throw std::runtime_error(fmt::format("{}: \"{}\" is {}, {}", source_, key, shown, why));
-    }
-
-    std::int64_t extent(const char* key) const {
-        if (!has(key)) throw std::runtime_error(fmt::format("{}: no \"{}\"", source_, key));
-        const Json& value = json_.at(key);
-        // A number above the range of int64 is stored unsigned and would wrap in get<int64>().
-        if (!value.is_number_integer() || value.get<double>() < 1 ||
-            value.get<double>() > static_cast<double>(LARGEST_EXTENT))
-            refuse(key, fmt::format("not an integer from 1 to {}", LARGEST_EXTENT));
-        return value.get<std::int64_t>();
-    }
-
-    std::int64_t extent(const char* key, std::int64_t otherwise) const {
-        return has(key) ? extent(key) : otherwise;
-    }
-
-    bool flag(const char* key, bool otherwise) const {
-        if (!has(key)) return otherwise;
-        if (!json_.at(key).is_boolean()) refuse(key, "neither true nor false");
-        return json_.at(key).get<bool>();
-    }
-
-    std::string text(const char* key, const std::string& otherwise) const {
-        if (!has(key)) return otherwise;
-        if (!json_.at(key).is_string()) refuse(key, "not a string");
-        return json_.at(key).get<std::string>();
-    }
-
-    float positive(const char* key, float otherwise) const {
-        if (!has(key)) return otherwise;
-        const Json& value = json_.at(key);
-        if (!value.is_number() || !(value.get<double>() > 0) || value.get<double>() > 1)
-            refuse(key, "not a number above 0 and at most 1");
-        return value.get<float>();
-    }
-
-  private:
-    const Json& json_;
-    const std::string& source_;
-};
+/// A number above 0 and at most 1.
+float positive(const JsonKeys& keys, const char* key, double otherwise) {
+    const double value = keys.number(key).value_or(otherwise);
+    if (!(value > 0) || value > 1) keys.refuse(key, "not a number above 0 and at most 1");
+    return static_cast<float>(value);
+}
 
 /// What changes the function that the network computes, and is not built here.
-void refuse_other_networks(const Keys& keys) {
+void refuse_other_networks(const JsonKeys& keys) {
     if (keys.text("model_type", "gpt2") != "gpt2") keys.refuse("model_type", "not \"gpt2\"");
     // Both names mean the tanh form. The form with erf differs by up to 4.7e-4.
     const std::string activation = keys.text("activation_function", "gelu_new");
@@ -116,24 +66,16 @@ double Gpt2Config::matrix_flops_per_token() const {
 }
 
 Gpt2Config parse_gpt2_config(std::string_view text, const std::string& source) {
-    Json json;
-    try {
-        json = Json::parse(text);
-    } catch (const Json::parse_error& error) {
-        throw std::runtime_error(fmt::format("{}: no JSON, at byte {}", source, error.byte));
-    }
-    if (!json.is_object()) throw std::runtime_error(fmt::format("{}: no JSON object", source));
-
-    const Keys keys(json, source);
+    const JsonKeys keys(text, source);
     refuse_other_networks(keys);
     Gpt2Config config;
-    config.layers = keys.extent("n_layer");
-    config.heads = keys.extent("n_head");
-    config.width = keys.extent("n_embd");
-    config.inner = keys.extent("n_inner", 4 * config.width);
-    config.context = keys.extent(keys.has("n_positions") ? "n_positions" : "n_ctx");
-    config.vocabulary = keys.extent("vocab_size");
-    config.layer_norm_epsilon = keys.positive("layer_norm_epsilon", 1e-5f);
+    config.layers = extent(keys, "n_layer");
+    config.heads = extent(keys, "n_head");
+    config.width = extent(keys, "n_embd");
+    config.inner = keys.count("n_inner", LARGEST_EXTENT, 4 * config.width);
+    config.context = extent(keys, keys.has("n_positions") ? "n_positions" : "n_ctx");
+    config.vocabulary = extent(keys, "vocab_size");
+    config.layer_norm_epsilon = positive(keys, "layer_norm_epsilon", 1e-5);
     config.tied_head = keys.flag("tie_word_embeddings", true);
     config.scale_by_head_dim = keys.flag("scale_attn_weights", true);
     config.scale_by_layer_index = keys.flag("scale_attn_by_inverse_layer_idx", false);

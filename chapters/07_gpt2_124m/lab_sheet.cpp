@@ -41,7 +41,11 @@ void check_losses_are_finite(const std::vector<Run>& runs, Checks& checks) {
     checks.equal("losses that are not finite", static_cast<double>(wrong), 0);
 }
 
-void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
+double score_growth(const Gpt2Config& config) {
+    return config.scale_by_head_dim ? 1 : std::sqrt(static_cast<double>(config.head_dim()));
+}
+
+void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, double growth,
                        const std::optional<ReferenceLosses>& reference, Checks& checks) {
     const std::vector<const Run*> selected = select(runs, true, false);
     for (const Run* run : selected) {
@@ -49,42 +53,44 @@ void check_fp32_losses(const std::vector<Run>& runs, const EvaluationPlan& plan,
         if (const auto distance = reference->distance(plan, run->evaluation))
             checks.at_most(label(*run, fmt::format("loss - reference, largest of {} sequences",
                                                    distance->sequences)),
-                           distance->largest, REFERENCE_BOUND);
+                           distance->largest, growth * REFERENCE_BOUND);
     }
     for (const Run* run : selected)
         if (run != selected.front())
             checks.at_most(label(*run, fmt::format("loss - loss with {}",
                                                    selected.front()->implementation->name)),
                            std::abs(run->evaluation.loss - selected.front()->evaluation.loss),
-                           AGREEMENT_BOUND);
+                           growth * AGREEMENT_BOUND);
 }
 
-double sixteen_bit_bound(const EvaluationPlan& plan) {
+std::optional<double> sixteen_bit_bound(const EvaluationPlan& plan, const Gpt2Config& config) {
+    if (plan.count < FEWEST_TARGETS || !config.scale_by_head_dim) return std::nullopt;
     const double fewer = static_cast<double>(SIXTEEN_BIT_TARGETS) / static_cast<double>(plan.count);
     return SIXTEEN_BIT_BOUND * std::sqrt(std::max(1.0, fewer));
 }
 
-void check_16_bit_losses(const std::vector<Run>& runs, const EvaluationPlan& plan, Checks& checks) {
+void check_16_bit_losses(const std::vector<Run>& runs, std::optional<double> bound,
+                         Checks& checks) {
     const auto fp32_loss = fp32_loss_of(runs);
-    if (!fp32_loss || plan.count < FEWEST_TARGETS) return;
+    if (!fp32_loss || !bound) return;
     for (const Run* run : select(runs, false, false))
         checks.at_most(label(*run, "loss - loss in fp32"),
-                       std::abs(run->evaluation.loss - *fp32_loss), sixteen_bit_bound(plan));
+                       std::abs(run->evaluation.loss - *fp32_loss), *bound);
 }
 
 void check_bf16_scores(const std::vector<Run>& runs, const EvaluationPlan& plan,
-                       const std::vector<double>& largest,
+                       std::optional<double> bound, const std::vector<double>& largest,
                        const std::optional<ReferenceLosses>& reference, Checks& checks) {
     const auto fp32_loss = fp32_loss_of(runs);
     const double score = largest.empty() ? 0 : *std::max_element(largest.begin(), largest.end());
     for (const bool fp32_activations : {true, false})
         for (const Run* run : select(runs, fp32_activations, true))
-            if (fp32_loss && plan.count >= FEWEST_TARGETS && bf16_step(score) >= COARSE_STEP)
+            if (fp32_loss && bound && bf16_step(score) >= COARSE_STEP)
                 checks.at_least(
                     label(*run, fmt::format("loss moves: scores reach {:.0f}, where bf16 "
                                             "steps by {:g}",
                                             score, bf16_step(score))),
-                    std::abs(run->evaluation.loss - *fp32_loss), sixteen_bit_bound(plan));
+                    std::abs(run->evaluation.loss - *fp32_loss), *bound);
     if (!reference || !reference->bf16_scores_loss || plan.context != reference->context ||
         plan.count != reference->targets)
         return;
