@@ -9,7 +9,6 @@ Boost is left out: it is declared as an archive, and its sources are a hundred t
 
 usage: check_fetched_build.py [--keep FOLDER]     (needs apt-get, git, cmake, ninja)
 """
-import argparse
 import json
 import os
 import pathlib
@@ -19,6 +18,7 @@ import sys
 import tarfile
 import tempfile
 
+from flags import Flags
 from pages import ROOT
 
 # The address's last part, and Debian's name of the source package.
@@ -106,7 +106,7 @@ def check(folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="tries the build with fetched libraries")
+    parser = Flags(description="tries the build with fetched libraries")
     parser.add_argument("--keep", type=pathlib.Path, help="work in this new folder and leave it there")
     arguments = parser.parse_args()
     if arguments.keep:

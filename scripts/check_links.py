@@ -5,15 +5,15 @@ Addresses on the network are not tried. Anchors follow GitHub's rule: the headin
 punctuation, blanks as hyphens, "-1", "-2" … after the second and later ones of the same text.
 
 usage: check_links.py [--root FOLDER]
-exit status: 0; 1 if a link is dead
+exit status: 0; 1 if a link is dead; 2 if there is no page
 """
-import argparse
 import pathlib
 import re
 import sys
 import urllib.parse
 
-from pages import INLINE_CODE, ROOT, fenced, pages
+from flags import Flags
+from pages import INLINE_CODE, ROOT, fenced, pages_for
 
 LINKS = [re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+[\"'][^)]*)?\)"),  # [text](target "title")
          re.compile(r"(?:src|href)\s*=\s*[\"']([^\"']+)[\"']"),
@@ -66,11 +66,11 @@ def fault_of(target, page, root):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="finds dead links and missing images")
+    parser = Flags(description="finds dead links and missing images")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     root = parser.parse_args().root.resolve()
     count, faults = 0, []
-    for page in pages(root):
+    for page in pages_for(parser, root):
         for number, line in prose(page):
             line = MATHEMATICS.sub("", INLINE_CODE.sub("", line))
             for target in [t for pattern in LINKS for t in pattern.findall(line)]:

@@ -6,15 +6,15 @@ that a thin space becomes a comma; and two underscores can be emphasis, by the r
 "Backslash escapes", and 6.2, "Emphasis and strong emphasis").
 
 usage: check_mathematics.py [--root FOLDER]
-exit status: 0; 1 if there is such a formula
+exit status: 0; 1 if there is such a formula; 2 if there is no page
 """
-import argparse
 import pathlib
 import re
 import string
 import sys
 
-from pages import INLINE_CODE, ROOT, fenced, pages
+from flags import Flags
+from pages import INLINE_CODE, ROOT, fenced, pages_for
 
 MATHEMATICS = re.compile(r"\$\$.+?\$\$|\$[^$]+\$", re.DOTALL)
 ESCAPE = re.compile(r"\\[" + re.escape(string.punctuation) + "]")
@@ -64,10 +64,10 @@ def faults(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Flags(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     root = parser.parse_args().root.resolve()
-    found = {f"{page.relative_to(root)}:{line}: {what}": None for page in pages(root) for line, what in faults(page)}
+    found = {f"{page.relative_to(root)}:{line}: {what}": None for page in pages_for(parser, root) for line, what in faults(page)}
     for fault in found:  # each once, in the order of the pages
         print(fault, file=sys.stderr)
     return 1 if found else 0

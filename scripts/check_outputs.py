@@ -21,7 +21,6 @@ A line that starts with "Machine: " names the machine and the compiler of the ru
 usage: check_outputs.py [--update] [--bin FOLDER] [CHAPTER...]         all that have a program by default
 exit status: 0; 1 if an output is out of step or missing (and shows the difference), or a command fails
 """
-import argparse
 import difflib
 import pathlib
 import re
@@ -29,6 +28,7 @@ import shlex
 import subprocess
 import sys
 
+from flags import Flags
 from pages import ROOT
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -117,7 +117,7 @@ def rerun(text, programs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="checks the recorded output of each chapter")
+    parser = Flags(description="checks the recorded output of each chapter")
     parser.add_argument("--update", action="store_true", help="rewrite output.txt")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin")
     parser.add_argument("chapters", nargs="*", help="numbers or folders, such as 02")

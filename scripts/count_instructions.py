@@ -20,7 +20,6 @@ usage: count_instructions.py [--head-dim N] [--dtype bf16] [--arch sm_90a] [--to
 exit status: 0; 1 if the disassembly is not what it should be; 77 ("skipped: …") if there is no disassembler
 or nothing to disassemble
 """
-import argparse
 import dataclasses
 import glob
 import importlib.util
@@ -33,6 +32,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+from flags import Flags
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KERNELS = {"exp": "register_tiled_attention", "exp2": "exp2_attention"}
@@ -295,7 +296,7 @@ def disassembly_of(tool, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="counts the instructions of chapter 4's and 5's kernels")
+    parser = Flags(description="counts the instructions of chapter 4's and 5's kernels")
     parser.add_argument("--head-dim", type=int, choices=(64, 128, 256), default=64)
     parser.add_argument("--dtype", choices=TYPES, default="bf16")
     parser.add_argument("--arch", default="", help="such as sm_90a; the newest in the file by default")

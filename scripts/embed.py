@@ -23,9 +23,9 @@ A page holds markers, each alone on its line. What stands between a pair is writ
 Paths are relative to the repository's root. Markers inside fenced code blocks are left alone.
 
 usage: embed.py [--check] [--root FOLDER] [PAGE...]        all pages by default
-exit status: 0; 1 if --check finds a page out of step (and shows the difference) or a marker is wrong
+exit status: 0; 1 if --check finds a page out of step (and shows the difference) or a marker is wrong; 2 if there is
+no such page
 """
-import argparse
 import difflib
 import json
 import os
@@ -35,7 +35,8 @@ import sys
 import textwrap
 
 import result_tables
-from pages import ROOT, fenced, pages
+from flags import Flags
+from pages import ROOT, fenced, pages_for
 
 MARKER = re.compile(r"^\s*<!--\s*(/?)(snippet|output|table|plot|diff)(?::\s*(.*?))?\s*-->\s*$")
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".cu": "cpp", ".cuh": "cpp", ".py": "python", ".sh": "bash",
@@ -180,7 +181,7 @@ def refreshed(text, root, folder=None, pictures=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="keeps code and output on the pages in step")
+    parser = Flags(description="keeps code and output on the pages in step")
     parser.add_argument("--check", action="store_true", help="change nothing, show what would change")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     parser.add_argument("pages", nargs="*", type=pathlib.Path)
@@ -188,7 +189,7 @@ def main():
     root = arguments.root.resolve()
 
     failed, changed = False, 0
-    for page in arguments.pages or pages(root):
+    for page in pages_for(parser, root, arguments.pages):
         page = page.resolve()
         name = page.relative_to(root).as_posix() if page.is_relative_to(root) else str(page)
         text = page.read_text(encoding="utf-8")

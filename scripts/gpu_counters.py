@@ -9,7 +9,6 @@ unit of the GPU is.
 usage: gpu_counters.py [--build FOLDER] [--ncu PATH] [--json FILE]         FOLDER is build by default
 exit status: 0 if they agree; 1 if not, or if something went wrong; 77 ("skipped: …") if there is no ncu
 """
-import argparse
 import csv
 import json
 import pathlib
@@ -18,6 +17,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+from flags import Flags
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADS, LENGTH = 2, 256
@@ -118,7 +119,7 @@ def busy(ncu, program):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="compares the executor's counts with the hardware's")
+    parser = Flags(description="compares the executor's counts with the hardware's")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--ncu", help="Nsight Compute's command line, with its path")
     parser.add_argument("--json", type=pathlib.Path)

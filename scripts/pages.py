@@ -15,6 +15,18 @@ def pages(root):
     return sorted(path for path in pathlib.Path(root).rglob("*.md") if ours(path))
 
 
+def pages_for(parser, root, named=()):
+    """The pages that a script's flags choose: those named, or else all under `root`. None is wrong usage: a check
+    that looks at nothing must not pass."""
+    for page in named:
+        if not page.is_file():
+            parser.error(f"{page}: no such page")
+    chosen = named or pages(root)
+    if not chosen:
+        parser.error(f"--root {root}: no page is there")
+    return chosen
+
+
 def fenced(lines):
     """For each line, whether it belongs to a fenced code block, the fences included."""
     inside, result = None, []

@@ -11,9 +11,9 @@ takes turns among so many sets of them that none is left in L2.
 
 usage: peers.py [--like RESULTS.json] [--json FILE] [flags; see --help]
         --like takes shapes and cache states from results of ch06_benchmark; otherwise flags give one shape
-exit status: 0 if every row was timed, or refused for a stated reason, and is right; 1 otherwise
+exit status: 0 if every row was timed, or refused for a stated reason, and is right; 1 otherwise, or if none was
+        timed; 2 for wrong usage
 """
-import argparse
 import datetime
 import functools
 import json
@@ -28,6 +28,7 @@ import sys
 import time
 
 from gpu_power import EnergyCounter, mean_power
+from peers_flags import KEYS, parser, rows_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROUNDOFF = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}
@@ -38,38 +39,34 @@ NO_TIME = dict.fromkeys(["median_ms", "min_ms", "runs", "calls_per_run", "tflops
                          "peak_bytes", "max_error", "power_w"])
 
 
-def fail(message):
-    print(f"peers.py: {message}", file=sys.stderr)
-    sys.exit(1)
-
-
 try:
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
+    MISSING = None
 except ImportError as error:
-    if {"-h", "--help"} & set(sys.argv):
-        print(__doc__.strip())
-        sys.exit(0)
-    fail(f"PyTorch 2.3 or later is needed and not here ({error}); the course itself does without it")
+    torch, MISSING = None, error
 try:
     from peers_triton import triton_attention, triton_version
 except ImportError:
     triton_attention, triton_version = None, None
 
-TORCH_DTYPE = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+TORCH_DTYPE = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+
+def fail(message):
+    print(f"peers.py: {message}", file=sys.stderr)
+    sys.exit(1)
 
 
 class Shape:
     """One problem, as the rows of ch06_benchmark describe it."""
 
-    KEYS = ["batch", "heads_q", "heads_kv", "len_q", "len_kv", "head_dim", "dtype", "causal", "set", "cache"]
-
     def __init__(self, row):
-        self.__dict__.update({key: row[key] for key in self.KEYS})
+        self.__dict__.update({key: row[key] for key in KEYS})
         self.bound_ms = row.get("bound_ms")  # from the ceilings that ch06_benchmark measured
 
     def json(self):
-        return {key: getattr(self, key) for key in self.KEYS[:-2]}
+        return {key: getattr(self, key) for key in KEYS[:-2]}
 
     def name(self, implementation):
         heads = f"H{self.heads_q}" if self.heads_q == self.heads_kv else f"H{self.heads_q}kv{self.heads_kv}"
@@ -96,7 +93,7 @@ class Shape:
         generator = torch.Generator(device).manual_seed(seed)
         def normal(heads, tokens):
             return torch.randn(self.batch, heads, tokens, self.head_dim, generator=generator, device=device,
-                               dtype=torch.float32).to(TORCH_DTYPE[self.dtype])
+                               dtype=torch.float32).to(getattr(torch, TORCH_DTYPE[self.dtype]))
         return (normal(self.heads_q, self.len_q), normal(self.heads_kv, self.len_kv),
                 normal(self.heads_kv, self.len_kv))
 
@@ -239,8 +236,9 @@ def measure(name, attend, shape, arguments, device):
         return {**row, **NO_TIME, "status": "unsupported", "reason": str(error)}
     except RuntimeError as error:
         message = " ".join(str(error).split())
-        known = "No available kernel" in message or "not support" in message
-        return {**row, **NO_TIME, "status": "unsupported" if known else "failed", "reason": message[:300]}
+        status = ("unsupported" if "No available kernel" in message or "not support" in message else
+                  "out_of_memory" if "can't allocate memory" in message else "failed")
+        return {**row, **NO_TIME, "status": status, "reason": message[:300]}
     median = statistics.median(repetitions)
     # Eager backends keep P, and some S, in the type of the inputs: eight roundings, not our 2x rule.
     right = relative <= 8 * ROUNDOFF[shape.dtype] + math.sqrt(shape.len_kv) * ROUNDOFF["fp32"]
@@ -296,78 +294,21 @@ def context(device, seed):
     return known
 
 
-def shapes_of(arguments):
-    if arguments.like:
-        shapes = {}
-        try:
-            for row in json.loads(arguments.like.read_text(encoding="utf-8"))["rows"]:
-                if "cache" in row:  # a timed row
-                    shapes.setdefault(tuple(row[key] for key in Shape.KEYS), Shape(row))
-        except OSError as error:
-            fail(f"--like {arguments.like}: {error.strerror}")
-        except (ValueError, KeyError, TypeError) as error:
-            fail(f"--like {arguments.like}: no results of ch06_benchmark ({error!r})")
-        if not shapes:
-            fail(f"{arguments.like}: no timed rows")
-        return list(shapes.values())
-    heads_kv = arguments.heads_kv or arguments.heads
-    return [Shape({"batch": arguments.batch, "heads_q": arguments.heads, "heads_kv": heads_kv, "len_q": length,
-                   "len_kv": length, "head_dim": arguments.head_dim, "dtype": arguments.dtype,
-                   "causal": arguments.mask == "causal", "set": "flags", "cache": arguments.cache})
-            for length in arguments.lengths]
-
-
-def positive(text):
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not above 0")
-    return number
-
-
-def seconds(text):
-    number = float(text)
-    if not 0 <= number <= 60:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 60")
-    return number
-
-
-def pattern(text):
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"\"{text}\": {error}")
-    return text
-
-
-def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--like", type=pathlib.Path, help="take the shapes from these results of ch06_benchmark")
-    parser.add_argument("--json", type=pathlib.Path, help="write the results to this file")
-    parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
-    parser.add_argument("--lengths", type=lambda t: [positive(n) for n in t.split(",")], default=[512, 1024])
-    parser.add_argument("--batch", type=positive, default=4)
-    parser.add_argument("--heads", type=positive, default=12)
-    parser.add_argument("--heads-kv", type=positive)
-    parser.add_argument("--head-dim", type=positive, default=64)
-    parser.add_argument("--dtype", choices=list(ROUNDOFF), default="bf16")
-    parser.add_argument("--mask", choices=["causal", "full"], default="causal")
-    parser.add_argument("--cache", choices=["warm", "cold"], default="warm")
-    parser.add_argument("--implementations", type=pattern, default="",
-                        help="regular expression that their names contain")
-    parser.add_argument("--repetitions", type=positive, default=10)
-    parser.add_argument("--memory-limit", type=float, default=0, help="GiB of the card to pretend; 0: all")
-    parser.add_argument("--power", type=seconds, default=0,
-                        help="seconds of more calls for each row on a GPU, for the mean power, such as 0.4; 0: none")
-    parser.add_argument("--rest", type=seconds, default=0,
-                        help="seconds without work before each repetition, such as 0.1, for the rate of a card that "
-                             "is not at its limit of power; 0: none")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: PyTorch's choice")
-    parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
+def faults(rows):
+    """What is wrong with all rows together, in words that name the first of them; none if nothing is."""
+    failed = [row for row in rows if row["status"] == "failed"]
+    if failed:
+        yield f"{len(failed)} of {len(rows)} rows failed, the first: {failed[0]['name']}: {failed[0]['reason']}"
+    if all(row["status"] != "ok" for row in rows):
+        yield f"no row was timed, the first: {rows[0]['name']}: {rows[0]['status']}: {rows[0]['reason']}"
 
 
 def main():
-    arguments = parse()
+    flags = parser(__doc__)
+    arguments = flags.parse_args()
+    shapes = [Shape(row) for row in rows_of(flags, arguments)]
+    if torch is None:
+        fail(f"PyTorch 2.3 or later is needed and not here ({MISSING}); the course itself does without it")
     if arguments.device == "cuda" and not torch.cuda.is_available():
         fail("--device cuda: PyTorch finds no GPU")
     # Before anything is measured that could not be kept.
@@ -381,13 +322,15 @@ def main():
         torch.cuda.set_per_process_memory_fraction(min(1.0, arguments.memory_limit * 2**30 / total))
     chosen = {n: f for n, f in peers(device).items() if re.search(arguments.implementations, n)}
     if not chosen:
-        fail(f"--implementations: \"{arguments.implementations}\" fits none of {', '.join(peers(device))}")
+        flags.error(f"--implementations: \"{arguments.implementations}\" fits none of {', '.join(peers(device))}")
+    if device == "cpu" and arguments.cache == "cold":
+        flags.error("--cache cold: CPU implementations are timed with warm caches only")
     if device == "cuda" and triton_attention is None:
         print("Triton is not here: its kernel is left out.")
 
     rows = []
     with torch.inference_mode():
-        for shape in shapes_of(arguments):
+        for shape in shapes:
             for name, attend in chosen.items():
                 row = measure(name, attend, shape, arguments, device)
                 rows.append(row)
@@ -406,7 +349,9 @@ def main():
         temporary = arguments.json.with_name(arguments.json.name + f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         temporary.replace(arguments.json)
-    return 0 if all(check["pass"] for check in checks) else 1
+    for fault in faults(rows):
+        fail(fault)
+    return 0
 
 
 if __name__ == "__main__":

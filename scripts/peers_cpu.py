@@ -22,25 +22,20 @@ import statistics
 import sys
 import time
 
-
-def numbers(text):
-    found = [int(piece) for piece in text.split(",")]
-    if min(found) < 1:
-        raise argparse.ArgumentTypeError(f"{min(found)} is not above 0")
-    return found
+from flags import Flags, several, whole
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser = Flags(description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", type=pathlib.Path, help="write the results to this file")
-    parser.add_argument("--lengths", type=numbers, default=[512, 1024, 4096])
-    parser.add_argument("--threads", type=numbers, default=None, help="default: 1 and all")
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--heads", type=int, default=12)
-    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--lengths", type=several(whole(1, 2**24)), default=[512, 1024, 4096])
+    parser.add_argument("--threads", type=several(whole(1, 1024)), default=None, help="default: 1 and all")
+    parser.add_argument("--batch", type=whole(1, 2**20), default=1)
+    parser.add_argument("--heads", type=whole(1, 2**20), default=12)
+    parser.add_argument("--dim", type=whole(1, 4096), default=64)
     parser.add_argument("--dtype", choices=["fp32", "bf16", "fp16"], default="fp32")
     parser.add_argument("--full", action="store_true", help="without the causal mask")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=whole(0, 2**63 - 1), default=1)
     return parser.parse_args()
 
 

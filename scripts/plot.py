@@ -18,6 +18,8 @@ import re
 import sys
 from xml.sax.saxutils import escape
 
+from flags import Flags
+
 PLOT_WIDTH, HEIGHT = 540, 430
 TOP, BOTTOM = 44, 52  # margins; the left one has the ticks' labels, the right one the lines' names
 CHARACTER = 6.6  # the width of one, at most, on average
@@ -193,7 +195,7 @@ def picture(documents, quantity, chosen_set, cache, without=None, title=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Flags(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quantity", choices=list(QUANTITIES), default="time")
     parser.add_argument("--set", default="causal", help="the set of shapes, as --shapes of ch06_benchmark names it")
     parser.add_argument("--cache", choices=["warm", "cold"], default="cold")
@@ -202,10 +204,12 @@ def main():
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     parser.add_argument("results", type=pathlib.Path, nargs="+")
     arguments = parser.parse_args()
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.results]
     try:
+        documents = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.results]
         _, svg = picture(documents, arguments.quantity, arguments.set, arguments.cache, arguments.without,
                          arguments.title)
+    except OSError as error:
+        parser.error(f"{error.filename}: {error.strerror}")
     except ValueError as error:
         print(f"plot.py: {error}, in {', '.join(map(str, arguments.results))}", file=sys.stderr)
         return 1

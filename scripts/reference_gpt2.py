@@ -8,7 +8,6 @@ The course never runs it: it made chapters/07_gpt2_124m/tiny_gpt/reference.json,
     python3 scripts/reference_gpt2.py chapters/07_gpt2_124m/tiny_gpt sample.txt \
         --prompt "In the first year, the young man" --generate 68
 """
-import argparse
 import hashlib
 import json
 import pathlib
@@ -17,6 +16,8 @@ import struct
 
 import torch
 import transformers
+
+from flags import Flags
 
 SHARD_MAGIC = 20240520
 
@@ -58,7 +59,7 @@ def greedy(model, prompt, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Flags(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=pathlib.Path, help="folder with config.json and model.safetensors")
     parser.add_argument("tokens", help="file in that folder: a shard, or bytes")
     parser.add_argument("--prompt", help="text to continue, for a model whose tokens are bytes")

@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 sys.dont_write_bytecode = True
+import peers  # noqa: E402
 import plot  # noqa: E402
 import result_tables  # noqa: E402
 
@@ -179,7 +180,7 @@ class Tables(InFolder):
 class Measure(unittest.TestCase):
     """scripts/measure.sh with programs that only say how they were called."""
 
-    def measure(self, *arguments, fails="none"):
+    def measure(self, *arguments, fails="none", unbuilt="none"):
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)
         folder = pathlib.Path(holder.name)
@@ -192,7 +193,7 @@ class Measure(unittest.TestCase):
                                        f"[[ ${{0##*/}} != {fails} ]]")
         for name, text in programs.items():
             (folder / name).write_text(f"#!/bin/bash\n{text}\n")
-            (folder / name).chmod(0o755)
+            (folder / name).chmod(0o644 if name == f"bin/{unbuilt}" else 0o755)
         done = subprocess.run(
             [SCRIPTS / "measure.sh", "--bin", folder / "bin", "--results", folder / "results", "--python", "false",
              *arguments], env={**os.environ, "PATH": f"{folder / 'path'}:{os.environ['PATH']}"},
@@ -215,6 +216,26 @@ class Measure(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("ch04_cuda_tiled (exit status 1)", done.stderr)
         self.assertTrue((results / "ch09_hopper.json").exists())
+
+    def test_what_is_not_built_is_told_before_a_folder_is_made(self):
+        for part, unbuilt in [("cpu", "ch06_benchmark"), ("hopper", "ch09_hopper"), ("chapters", "ch04_cuda_tiled")]:
+            with self.subTest(part=part):
+                done, results = self.measure(part, unbuilt=unbuilt)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, rf"\Ameasure\.sh: [^\n]*/{unbuilt} is not built[^\n]*\n\Z")
+                self.assertFalse(results.exists())
+        done, results = self.measure("tensor_cores", "peers")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("part peers needs the shapes of", done.stderr)
+        self.assertFalse(results.exists())
+
+    def test_help(self):
+        for script in "measure.sh", "gpu_check.sh", "exercise.sh":
+            with self.subTest(script=script):
+                done = subprocess.run([SCRIPTS / script, "--help"], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn(f"scripts/{script} [", done.stdout)
+                self.assertNotIn("set -", done.stdout)
 
     def test_a_part_that_is_none(self):
         done, _ = self.measure("everything")
@@ -370,14 +391,48 @@ class Peers(InFolder):
                 self.assertEqual((code, out), (1, ""))
                 self.assertRegex(err, rf"\A{script}\.py: PyTorch [^\n]*none here[^\n]*\n\Z")
 
-    def test_wrong_numbers_and_folders_are_named_before_anything_is_timed(self):
+    def test_what_is_wrong_is_named_before_pytorch_is_looked_for(self):
         (self.folder / "torch.py").write_text("raise ImportError('none here')\n")
-        for flags, status, words in [(["--threads", "0"], 2, "0 is not above 0"), (["--lengths", "64,x"], 2, "64,x"),
-                                     (["--json", "none/x.json"], 1, "none: no such folder")]:
-            with self.subTest(flags=flags):
-                code, out, err = self.run_script("peers_cpu.py", *flags, PYTHONPATH=str(self.folder))
+        (self.folder / "odd.json").write_text(json.dumps({"rows": [
+            {"batch": 1, "heads_q": 3, "heads_kv": 2, "len_q": 8, "len_kv": 8, "head_dim": 64, "dtype": "bf16",
+             "causal": True, "set": "causal", "cache": "warm"}]}))
+        (self.folder / "text.json").write_text("no JSON")
+        huge = "9" * 5000
+        for script, flags, status, words in [
+                ("peers_cpu.py", ["--threads", "0"], 2, '"0" is not a whole number from 1 to 1024'),
+                ("peers_cpu.py", ["--lengths", "64,x"], 2, '"x" is not a whole number'),
+                ("peers_cpu.py", ["--heads", "-1"], 2, '"-1" is not a whole number'),
+                ("peers_cpu.py", ["--json", "none/x.json"], 1, "none: no such folder"),
+                ("peers.py", ["--lengths", "1k"], 2, '"1k" is not a whole number from 1 to 16777216'),
+                ("peers.py", ["--lengths", "64,"], 2, '"" is not a whole number'),
+                ("peers.py", ["--heads", "3", "--heads-kv", "2"], 2, "3 query heads are no multiple of 2"),
+                ("peers.py", ["--batch", "1048576", "--heads", "1048576", "--lengths", "1048576"], 2, "2^60"),
+                ("peers.py", ["--seed", huge], 2, "is not a whole number"),
+                ("peers.py", ["--seed", "18446744073709551616"], 2, "is not a whole number"),
+                ("peers.py", ["--threads", "1000000"], 2, "from 0 to 1024"),
+                ("peers.py", ["--threads", "-1"], 2, "from 0 to 1024"),
+                ("peers.py", ["--memory-limit", "nan"], 2, '"nan" is not a number'),
+                ("peers.py", ["--rest", "x"], 2, '"x" is not a number from 0 to 60'),
+                ("peers.py", ["--repetitions", "0"], 2, "from 1 to 1000"),
+                ("peers.py", ["--implementations", "("], 2, "--implementations"),
+                ("peers.py", ["--dtype", "fp8"], 2, "--dtype"),
+                ("peers.py", ["--like", "none.json"], 1, "--like none.json: No such file"),
+                ("peers.py", ["--like", "text.json"], 1, "no results of ch06_benchmark"),
+                ("peers.py", ["--like", "odd.json"], 1, "3 query heads are no multiple of 2"),
+                ("plot.py", ["-o", "x.svg", "none.json"], 2, "none.json: No such file")]:
+            with self.subTest(script=script, flags=[flag[:30] for flag in flags]):
+                code, out, err = self.run_script(script, *flags, PYTHONPATH=str(self.folder))
                 self.assertEqual((code, out), (status, ""))
+                self.assertRegex(err, rf"\A{script}: [^\n]+\n\Z")
                 self.assertIn(words, err)
+
+    def test_what_was_not_timed_is_no_success(self):
+        def faults(*statuses):
+            return list(peers.faults([{"name": f"n{i}", "status": status, "reason": f"r{i}"}
+                                      for i, status in enumerate(statuses)]))
+        self.assertEqual(faults("unsupported", "ok", "out_of_memory"), [])
+        self.assertEqual(faults("unsupported", "out_of_memory"), ["no row was timed, the first: n0: unsupported: r0"])
+        self.assertEqual(faults("ok", "failed", "failed"), ["2 of 3 rows failed, the first: n1: r1"])
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ import contextlib
 import io
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "scripts"
@@ -55,8 +57,8 @@ class InFolder(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         return path
 
-    def run_script(self, script, *flags):
-        run = subprocess.run([sys.executable, "-B", SCRIPTS / script, "--root", self.root, *flags],
+    def run_script(self, script, *flags, root=None):
+        run = subprocess.run([sys.executable, "-B", SCRIPTS / script, "--root", root or self.root, *flags],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         return run.returncode, run.stdout, run.stderr
 
@@ -161,6 +163,19 @@ class Embed(InFolder):
         self.assertEqual(code, 1)
         self.assertEqual(err, "docs/page.md:1: snippet none.h: no file none.h\n")
         self.assertEqual(page.read_text(encoding="utf-8"), "<!-- snippet: none.h -->\n<!-- /snippet -->\n")
+
+    def test_no_page_is_wrong_usage(self):
+        nothing = self.root / "nothing"
+        nothing.mkdir()
+        for script, *flags in [("embed.py", "--check"), ("embed.py",), ("check_links.py",), ("check_mathematics.py",)]:
+            with self.subTest(script=script, flags=flags):
+                code, out, err = self.run_script(script, *flags, root=nothing)
+                self.assertEqual((code, out), (2, ""))
+                self.assertEqual(err, f"{script}: --root {nothing}: no page is there (see --help)\n")
+        for flags in ["--check", "none.md"], ["none.md"], [str(nothing)]:
+            with self.subTest(flags=flags):
+                code, out, err = self.run_script("embed.py", *flags)
+                self.assertEqual((code, out, err), (2, "", f"embed.py: {flags[-1]}: no such page (see --help)\n"))
 
     def test_builds_and_downloads_hold_no_pages(self):
         for name in ["README.md", "docs/a.md", "build/b.md", "build-x/c.md", "models/d.md", ".git/e.md"]:
@@ -274,6 +289,20 @@ class CheckMathematics(InFolder):
         self.assertIn("an underscore begins emphasis in $\\text{A}_i$", err)
 
 
+class WrongUsage(unittest.TestCase):
+    def test_one_line_and_exit_status_2(self):
+        """Of every script with flags, whatever it needs for its work."""
+        scripts = [path for path in sorted(SCRIPTS.rglob("*.py"))
+                   if "parse_args" in path.read_text(encoding="utf-8") and path.name != "reference_gpt2.py"]
+        self.assertGreater(len(scripts), 8)
+        for script in scripts:
+            with self.subTest(script=script.name):
+                run = subprocess.run([sys.executable, "-B", script, "--no-such\nflag"], stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE, text=True)
+                self.assertEqual((run.returncode, run.stdout), (2, ""))
+                self.assertRegex(run.stderr, rf"\A{script.name}: [^\n]+ \(see --help\)\n\Z")
+
+
 class CheckReference(unittest.TestCase):
     def test_names_that_say_it_all_need_no_comment(self):
         for member, allowed in [
@@ -329,6 +358,40 @@ class Summary(InFolder):
 
     def test_nothing_was_run(self):
         self.assertEqual(self.summary()[0], 1)
+
+
+class ContinuousIntegration(InFolder):
+    """.ci/run, with programs of our own in place of those that it runs."""
+
+    def test_what_runs_beside_ends_with_it(self):
+        programs = {"scripts/setup.sh": "", "scripts/test.sh": "", "scripts/exercise.sh": "", "bin/git": "",
+                    "bin/cmake": 'echo $$ >"$PIDS/beside"; exec sleep 300',
+                    "bin/python3": 'case $* in *embed.py*) echo $$ >"$PIDS/before"; exec sleep 300 ;; esac'}
+        for name, text in programs.items():
+            self.write(name, f"#!/bin/sh\n{text}\n").chmod(0o755)
+        self.write(".ci/run", (SCRIPTS.parent / ".ci" / "run").read_text(encoding="utf-8")).chmod(0o755)
+        # Ctrl-C is a signal to all that the script runs; kill sends one to the script alone.
+        for send, signal_, status in (os.killpg, signal.SIGINT, 130), (os.kill, signal.SIGTERM, -signal.SIGTERM):
+            with self.subTest(signal=signal_), tempfile.TemporaryDirectory() as pids:
+                run = subprocess.Popen(
+                    [self.root / ".ci" / "run"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    env={**os.environ, "PATH": f"{self.root / 'bin'}:{os.environ['PATH']}", "PIDS": pids},
+                    start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+                begin = time.monotonic()
+                while len(list(pathlib.Path(pids).iterdir())) < 2 and time.monotonic() - begin < 60:
+                    time.sleep(0.05)
+                send(run.pid, signal_)
+                self.assertEqual(run.wait(60), status)
+                beside = pathlib.Path("/proc", (pathlib.Path(pids) / "beside").read_text().strip(), "cmdline")
+
+                def is_running():  # what has ended, unnoticed by its parent, has no command line
+                    return beside.exists() and beside.read_bytes() != b""
+                while is_running() and time.monotonic() - begin < 60:
+                    time.sleep(0.05)
+                ended = not is_running()
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(run.pid, signal.SIGKILL)  # the step in front, where it still runs
+                self.assertTrue(ended)
 
 
 class Setup(InFolder):

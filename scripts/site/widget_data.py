@@ -6,7 +6,6 @@ Numbers may differ by a few roundings, nothing else may.
 usage: widget_data.py [--check] [--bin FOLDER] [WIDGET...]
 exit status: 0; 1 if --check finds data out of step, or a program fails
 """
-import argparse
 import json
 import math
 import pathlib
@@ -16,6 +15,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import timeline_data  # noqa: E402
+from flags import Flags  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LENGTHS = "256,512,1k,2k,4k,8k,16k,32k,64k,128k"
@@ -75,7 +75,7 @@ def text_of(document):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="records the data of the moving pictures")
+    parser = Flags(description="records the data of the moving pictures")
     parser.add_argument("--check", action="store_true", help="change nothing, compare")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin")
     parser.add_argument("widgets", nargs="*", metavar="WIDGET", help=f"of {', '.join(PROGRAMS)}")
