@@ -13,6 +13,10 @@ while (($# > 0)); do
     case $1 in
         --solutions) kind=solution ;;
         --prove) prove=true ;;
+        -h | --help)
+            sed -n '/^#!/d; /^#/!q; s/^# \{0,1\}//p' scripts/exercise.sh
+            exit
+            ;;
         -*)
             echo "exercise.sh: no flag $1 (usage: scripts/exercise.sh [--solutions|--prove] [CHAPTER|NAME...])" >&2
             exit 2

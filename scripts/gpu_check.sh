@@ -13,13 +13,26 @@ build=${BUILD:-build/gpu}
 out=${OUT:-$build/results}
 steps=("$@")
 ((${#steps[@]} > 0)) || steps=(build measure counters tests sanitizer)
-mkdir -p "$out"
+for step in "${steps[@]}"; do
+    case $step in
+        build | measure | counters | tests | sanitizer) ;;
+        -h | --help)
+            sed -n '/^#!/d; /^#/!q; s/^# \{0,1\}//p' scripts/gpu_check.sh
+            exit
+            ;;
+        *)
+            echo "gpu_check.sh: \"$step\" is none of build, measure, counters, tests, sanitizer" >&2
+            exit 2
+            ;;
+    esac
+done
 
-if ! nvidia-smi >"$out/nvidia-smi.txt" 2>&1; then
-    echo "gpu_check.sh: no GPU here: nvidia-smi says: $(tail -n 1 "$out/nvidia-smi.txt")" >&2
+if ! gpu=$(nvidia-smi 2>&1); then
+    echo "gpu_check.sh: no GPU here: nvidia-smi says: $(tail -n 1 <<<"$gpu")" >&2
     exit 2
 fi
-sed -n '1,14p' "$out/nvidia-smi.txt"
+mkdir -p "$out"
+tee "$out/nvidia-smi.txt" <<<"$gpu" | sed -n '1,14p'
 
 failed=()
 logged() { # NAME COMMAND...
@@ -75,10 +88,6 @@ for step in "${steps[@]}"; do
             done
             ;;
         counters) logged counters counters ;;
-        *)
-            echo "gpu_check.sh: \"$step\" is none of build, measure, counters, tests, sanitizer" >&2
-            exit 2
-            ;;
     esac
 done
 

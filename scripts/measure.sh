@@ -37,6 +37,10 @@ while (($# > 0)); do
             parts+=("$1")
             shift
             ;;
+        -h | --help)
+            sed -n '/^#!/d; /^#/!q; s/^# \{0,1\}//p' scripts/measure.sh
+            exit
+            ;;
         *) usage "\"$1\" is neither a flag nor a part" ;;
     esac
 done
@@ -53,6 +57,25 @@ fi
 ((${#parts[@]} > 0)) || parts=(benchmark peers tensor_cores hopper cpu chapters)
 name=$(tr '[:upper:]' '[:lower:]' <<<"$gpu" | sed -E 's/nvidia|geforce|tesla//g; s/[^a-z0-9]//g')
 folder=$results/$name
+
+# What a part needs must be there before anything is measured, or even a folder made.
+for part in "${parts[@]}"; do
+    programs=("$bin/ch06_benchmark")
+    case $part in
+        hopper) programs+=("$bin/ch09_hopper") ;;
+        chapters) programs=("$bin"/ch0[4-9]_*) ;;
+        peers)
+            programs=()
+            [[ -f $folder/benchmark.json || " ${parts[*]} " == *" benchmark "* ]] ||
+                usage "part peers needs the shapes of $folder/benchmark.json"
+            ;;
+    esac
+    for program in ${programs[@]+"${programs[@]}"}; do
+        [[ -x $program ]] && continue
+        echo "measure.sh: $program is not built (cmake --preset release && cmake --build build)" >&2
+        exit 1
+    done
+done
 mkdir -p "$folder"
 echo "Measuring $gpu into $folder"
 
@@ -100,7 +123,6 @@ for part in "${parts[@]}"; do
                 --json "$folder/small_card.json"
             ;;
         peers)
-            [[ -f $folder/benchmark.json ]] || usage "part peers needs the shapes of $folder/benchmark.json"
             if has_torch; then
                 run "$python" -B scripts/peers.py --device cuda --like "$folder/benchmark.json" \
                     --json "$folder/peers.json"
