@@ -25,9 +25,8 @@ int main(int argc, char** argv) {
                      "length T of the runs on the executor, which count and compare");
     flags.add_option("--runs", options.runs, "timed replays on the GPU")->check(between(1, 1000));
     flags.add_option("--model", model, "folder of a GPT-2, for its activations");
-    flags.add_option(
-        "--tokens", tokens,
-        "a shard (.bin), or text; default: the model's sample.txt");
+    flags.add_option("--tokens", tokens,
+                     "a shard (.bin), or text; default: the model's sample.txt");
     flags.add_option("--sequences", options.sequences, "of the model's tokens")
         ->check(between(1, 64));
     flags.add_option("--context", options.context, "tokens in each")->check(between(64, 8192));
