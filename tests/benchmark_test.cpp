@@ -6,6 +6,7 @@
 #include <set>
 
 #include "chapters/01_memory_accounting/naive_attention.h"
+#include "chapters/06_benchmark/accuracy.h"
 #include "chapters/06_benchmark/benchmark_rows.h"
 #include "chapters/06_benchmark/block_sizes.h"
 #include "chapters/06_benchmark/crossover.h"
@@ -389,6 +390,19 @@ TEST_CASE("a refusal of tensors is told wherever something is timed, and not jud
         CHECK(program.checks.list().size() == 2);  // that rows were timed, and that none failed
         CHECK_FALSE(program.checks.all_pass());
     }
+}
+
+TEST_CASE("an implementation that writes nothing does not pass by what another wrote") {
+    Implementation silent = CPU_NAIVE;
+    silent.name = "silent";
+    silent.run = [](const AttentionProblem&, const AttentionTensors&, std::span<std::byte>,
+                    const Launch&) {};
+    Program program("x", "x");
+    show_accuracy(program, small(0), {16}, {&CPU_NAIVE, &silent});
+    REQUIRE(program.checks.list().size() == 2);
+    CHECK(program.checks.list()[0].pass);
+    CHECK_FALSE(program.checks.list()[1].pass);
+    CHECK_FALSE(prepare(silent, small(16), CacheState::warm, {})->check().share <= 1);
 }
 
 TEST_CASE("Google Benchmark's filter, as the library reads it") {

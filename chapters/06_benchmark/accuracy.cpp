@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "chapters/01_memory_accounting/naive_attention.h"
 #include "chapters/06_benchmark/errors.h"
@@ -19,6 +20,7 @@ namespace {
 template <class T>
 Errors errors_on(const Implementation& implementation, const AttentionProblem& problem,
                  AttentionData<T>& data, const std::vector<double>& gold) {
+    std::ranges::fill(data.o, T(std::nanf("")));  // what is not written must show
     run_from_host(implementation, problem, data.tensors());
     std::vector<float> o(data.o.size());
     std::ranges::transform(data.o, o.begin(), [](T x) { return static_cast<float>(x); });
