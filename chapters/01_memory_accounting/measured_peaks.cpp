@@ -94,6 +94,7 @@ Row measure_row(Program& program, const AttentionProblem& problem, const Launch&
     measured_peak(implementation_named(IMPLEMENTATIONS[NAIVE]), problem, data.tensors(), launch);
     for (const char* name : IMPLEMENTATIONS) {
         const Implementation& implementation = implementation_named(name);
+        std::ranges::fill(data.o, std::nanf(""));  // what is not written must show
         row.peaks.push_back(measured_peak(implementation, problem, data.tensors(), launch));
         if (naive_o.size() == 0) naive_o = data.o;
         const float difference = largest_difference(naive_o, data.o);

@@ -38,6 +38,7 @@ std::pair<bool, double> compare_schedules(const AttentionProblem& p, std::int64_
     for (const Schedule schedule : SCHEDULES) {
         const TileSize tiles = tiles_on_chip(elements, p.head_dim, schedule);
         TrafficCounter counter;
+        std::ranges::fill(data.o, std::nanf(""));  // what is not written must show
         run_schedule(schedule, p, data.tensors(), tiles, &counter);
         const Traffic& counted = counter.traffic;
         const Traffic formula = expected_traffic(p, schedule, tiles);
