@@ -56,6 +56,17 @@
 ///  - `wait_for_grids_before()`: until those that came before have ended and what they wrote can be
 ///    seen. Before it a thread must not touch global memory, tensor maps of the arguments aside
 ///
+/// Clusters (PTX ISA, "Cluster of Cooperative Thread Arrays"): blocks that run at the same time,
+/// each on a multiprocessor of its own, and reach each other's shared memory. A SharedAddress says
+/// which block's it is; only what follows takes another's:
+///  - `block_in_cluster()`, and `address_in_block(address, block)`: the same place in that block
+///  - `arrive_in_cluster(b)`: at a barrier of any block; who waits for it is in its block
+///  - `load_box_for_cluster(..., blocks)`: load_box() to the same place in every block whose bit is
+///    set, and its bytes count for the same barrier there (multicast): read once, written twice
+///  - `send(to, x, barrier)`: 16 bytes, which count for a barrier of the block they go to
+///  - `cluster_barrier()` by all threads of all blocks. One has to come before the first access to
+///    another block's memory, which may not have begun, and one after the last: it may have ended
+///
 /// Others: `store_matrices(address, r)`, stmatrix, the reverse of load_matrices(); `atomic_add(p,
 /// n)` on a global counter, `global_fence()`; `clock_cycles()`; `from_lane(x, lane)`, x of
 /// another lane; `add_downwards(a, b)`, a sum rounded towards −∞.

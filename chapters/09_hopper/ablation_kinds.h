@@ -72,6 +72,7 @@ void for_each_switch(Use&& use) {
     use.template operator()<Switched<Long, with(LAZY, &S::polynomial_eighths, 1)>>("lazily, 1/8 of exponentials by polynomial");
     use.template operator()<Switched<Long, with(LAZY, &S::polynomial_eighths, 2)>>("lazily, 2/8 of exponentials by polynomial");
     use.template operator()<Switched<Long, with(LAZY, &S::polynomial_eighths, 4)>>("lazily, 4/8 of exponentials by polynomial");
+    use.template operator()<Switched<Long, with(IS, &S::cluster, 2)>>("keys and values loaded by pairs of blocks");
     use.template operator()<Switched<Long, with(IS, &S::ping_pong, true)>>("turns");
     // clang-format on
 }

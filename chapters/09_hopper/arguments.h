@@ -19,8 +19,8 @@ struct MapSteps {
 template <class T>
 struct HopperArguments : Arguments<T> {
     TensorMap q_map;  ///< boxes of 64 channels and 64 queries
-    TensorMap k_map;  ///< boxes of 64 channels and BLOCK_N keys
-    TensorMap v_map;  ///< boxes of 64 channels and BLOCK_N keys
+    TensorMap k_map;  ///< boxes of 64 channels and BLOCK_N keys, or a block's part of them
+    TensorMap v_map;  ///< the same
     TensorMap o_map;  ///< boxes of 64 channels and 64 queries
     MapSteps q_steps, k_steps, v_steps;
     int tiles;  ///< of BLOCK_M queries, in all

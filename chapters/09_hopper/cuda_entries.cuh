@@ -48,9 +48,9 @@ void run_hopper_config(const AttentionProblem& p, const AttentionTensors& t,
     constexpr Begin BEGIN = begins_early<Config>() ? Begin::early : Begin::after_all_before;
     if constexpr (Config::FETCHES_TILES)
         launch<BEGIN>(reset_tile_counter, 1, 1, 0, stream, arguments.next_tile);
-    launch<BEGIN>(Kernel::template function<Config, T>(),
-                  hopper_blocks<Config>(p, gpu.multiprocessors), Config::THREADS,
-                  Config::SHARED_BYTES, stream, arguments);
+    launch<BEGIN, cluster_of<Config>()>(Kernel::template function<Config, T>(),
+                                        hopper_blocks<Config>(p, gpu.multiprocessors),
+                                        Config::THREADS, Config::SHARED_BYTES, stream, arguments);
 }
 
 /// Launches the kernel on the stream, with the sizes that its description chooses.

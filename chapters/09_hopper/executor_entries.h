@@ -37,9 +37,11 @@ executor::Counters run_hopper_config_on_executor(const AttentionProblem& p,
         });
     prepare(arguments);
     const auto kernel = Kernel::template function<Config, T>();
+    executor::Options launch = options;
+    launch.cluster = cluster_of<Config>();
     return executor::run(
         {static_cast<unsigned>(hopper_blocks<Config>(p, PretendedHopper::MULTIPROCESSORS))},
-        {Config::THREADS}, Config::SHARED_BYTES, [&] { kernel(arguments); }, options);
+        {Config::THREADS}, Config::SHARED_BYTES, [&] { kernel(arguments); }, launch);
 }
 
 /// Runs a problem with the sizes that the kernel's description chooses.

@@ -16,6 +16,8 @@ std::span<const Implementation> hopper_sizes_on_executor() {
         hopper_executor_entry<OneSize<ShortFullHopper64<rare>>>("executor_short_full_hopper_64",
                                                                 SUMMARY),
         hopper_executor_entry<OneSize<LongHopper128<rare>>>("executor_long_hopper_128", SUMMARY),
+        hopper_executor_entry<OneSize<PairedHopper128<rare>>>("executor_paired_hopper_128",
+                                                              SUMMARY),
     };
     return SIZES;
 }

@@ -34,6 +34,7 @@ struct HopperSwitches {
     bool move_registers = true;  ///< from the warps that load to those that compute
     bool early_launch = true;    ///< a grid begins while the one before it ends
     int polynomial_eighths = 0;  ///< how many of eight exponentials are computed by a polynomial
+    int cluster = 1;             ///< blocks that load keys and values together, each for all
     bool traced = false;         ///< clock stamps (trace.h)
 };
 // [switches]
@@ -47,13 +48,14 @@ constexpr bool has_range_for(Rescale rescale) {
 }
 
 /// Sizes of the kernel.
-/// @tparam WARPGROUPS that compute, 64 queries each; 2 to 4 of them
+/// @tparam WARPGROUPS of a block that compute, 64 queries each; 2 to 4 of them
 /// @tparam STAGES     blocks of K and V in shared memory
 template <int HEAD_DIM_, int WARPGROUPS_, int BLOCK_N_, int STAGES_, int Q_SLOTS_,
           HopperSwitches SWITCHES_ = HopperSwitches{}>
 struct HopperConfig {
     static constexpr int HEAD_DIM = HEAD_DIM_, WARPGROUPS = WARPGROUPS_, BLOCK_N = BLOCK_N_;
-    static constexpr int STAGES = STAGES_, Q_SLOTS = Q_SLOTS_, BLOCK_M = 64 * WARPGROUPS;
+    static constexpr int STAGES = STAGES_, Q_SLOTS = Q_SLOTS_, CLUSTER = SWITCHES_.cluster;
+    static constexpr int BLOCK_M = 64 * WARPGROUPS * CLUSTER;  ///< a tile is a cluster's
     static constexpr int THREADS = 128 * (WARPGROUPS + 1);
     static constexpr int KEY_TILES = BLOCK_N / 8, COLUMN_TILES = HEAD_DIM / 8;
     static constexpr HopperSwitches SWITCHES = SWITCHES_;
@@ -70,10 +72,12 @@ struct HopperConfig {
     static constexpr std::uint32_t STAGE_BYTES = 2 * KV_BYTES;
     static constexpr std::uint32_t RING = Q_SLOTS * Q_BYTES;
     static constexpr std::uint32_t BARRIERS = RING + STAGES * STAGE_BYTES;
-    static constexpr std::uint32_t TILE_NUMBERS = BARRIERS + 2 * (Q_SLOTS + STAGES) * 8;
-    static constexpr std::size_t SHARED_BYTES = TILE_NUMBERS + Q_SLOTS * 4;
+    static constexpr std::uint32_t TOLD = BARRIERS + 2 * (Q_SLOTS + STAGES) * 8;
+    static constexpr std::uint32_t POSITIONS = (TOLD + (CLUSTER > 1 ? Q_SLOTS * 8 : 0) + 15) & ~15u;
+    static constexpr std::size_t SHARED_BYTES = POSITIONS + Q_SLOTS * 16;
     static_assert(HEAD_DIM == 64 || HEAD_DIM == 128);
     static_assert(BLOCK_N % 16 == 0 && WARPGROUPS >= 2 && WARPGROUPS <= 4 && STAGES >= 2);
+    static_assert(CLUSTER == 1 || (CLUSTER == 2 && PERSISTENT && BLOCK_N % (8 * CLUSTER) == 0));
     // The polynomial ends at 2^128, and would not tell.
     static_assert(SWITCHES.polynomial_eighths == 0 || RESCALE != Rescale::rare);
 };

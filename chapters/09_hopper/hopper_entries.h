@@ -26,6 +26,15 @@ constexpr bool begins_early() {
         return false;
 }
 
+/// Blocks of a cluster of a kernel.
+template <class Config>
+constexpr int cluster_of() {
+    if constexpr (requires { Config::CLUSTER; })
+        return Config::CLUSTER;
+    else
+        return 1;
+}
+
 /// Whether a kernel is compiled for an element type. A problem of another is refused
 /// (hopper_why_unsupported_by()).
 template <class Config, class T>
@@ -94,8 +103,8 @@ HopperArguments<T> hopper_arguments(const AttentionProblem& p, const AttentionTe
     // on its way, and two small sections balance worse than a large one.
     static_cast<Arguments<T>&>(a) = arguments_for<T>(p, t, 2 * l2_bytes, make_pointer);
     a.q_map = map(t.q.data, p.q_shape(), t.q.strides, 64);
-    a.k_map = map(t.k.data, p.kv_shape(), t.k.strides, Config::BLOCK_N);
-    a.v_map = map(t.v.data, p.kv_shape(), t.v.strides, Config::BLOCK_N);
+    a.k_map = map(t.k.data, p.kv_shape(), t.k.strides, Config::BLOCK_N / cluster_of<Config>());
+    a.v_map = map(t.v.data, p.kv_shape(), t.v.strides, Config::BLOCK_N / cluster_of<Config>());
     a.o_map = map(t.o.data, p.q_shape(), t.o.strides, 64);
     a.q_steps = steps(t.q.strides);
     a.k_steps = steps(t.k.strides);
@@ -111,7 +120,9 @@ HopperArguments<T> hopper_arguments(const AttentionProblem& p, const AttentionTe
 template <class Config>
 std::int64_t hopper_blocks(const AttentionProblem& p, int multiprocessors) {
     const std::int64_t tiles = blocks_of(p, Config::BLOCK_M);
-    return Config::PERSISTENT ? std::min<std::int64_t>(tiles, multiprocessors) : tiles;
+    constexpr int CLUSTER = cluster_of<Config>();
+    return CLUSTER *
+           (Config::PERSISTENT ? std::min<std::int64_t>(tiles, multiprocessors / CLUSTER) : tiles);
 }
 
 }  // namespace FA_KERNEL_NAMESPACE

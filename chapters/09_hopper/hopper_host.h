@@ -43,6 +43,11 @@ using FewHopper64 = ShortConfig<64, 1, 64, 4, 3, SHORT64<RESCALE>>;
 template <Rescale RESCALE>
 using LongHopper128 =
     HopperConfig<128, 3, 64, 4, 2, HopperSwitches{.overlap = Overlap::scores, .rescale = RESCALE}>;
+/// Longer ones: pairs of blocks load keys and values together.
+template <Rescale RESCALE>
+using PairedHopper128 =
+    HopperConfig<128, 3, 64, 4, 2,
+                 HopperSwitches{.overlap = Overlap::scores, .rescale = RESCALE, .cluster = 2}>;
 /// Short ones, in smaller tiles.
 template <Rescale RESCALE>
 using ShortHopper128 =
@@ -92,6 +97,8 @@ struct HopperKernel {
     static void with_rescale(const AttentionProblem& p, int multiprocessors, Use&& use) {
         if (p.head_dim > 64) {
             if (p.len_kv <= 512) return use.template operator()<ShortHopper128<RESCALE>>();
+            if (p.len_kv >= (p.causal ? 16384 : 4096))
+                return use.template operator()<PairedHopper128<RESCALE>>();
             return use.template operator()<LongHopper128<RESCALE>>();
         }
         if (blocks_of(p, 64) <= 3 * multiprocessors)

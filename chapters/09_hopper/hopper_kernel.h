@@ -3,71 +3,15 @@
 /// The last kernel for long problems: a warp that loads, warpgroups that compute, and tiles that
 /// blocks fetch one after the other; with a switch for each idea of the chapter.
 
-#include "chapters/09_hopper/load_tile.h"
+#include <type_traits>
+
+#include "chapters/09_hopper/hopper_memory.h"
+#include "chapters/09_hopper/load_part.h"
 #include "chapters/09_hopper/store_tile.h"
 #include "chapters/09_hopper/tile_work.h"
 
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
-
-/// The barriers and tiles of a block in shared memory.
-template <class Config>
-struct HopperMemory {
-    static constexpr int STAGES = Config::STAGES, Q_SLOTS = Config::Q_SLOTS;
-
-    SharedAddress q = shared_address(0), ring = shared_address(Config::RING);
-    SharedAddress q_full = shared_address(Config::BARRIERS), q_empty = q_full + 8 * Q_SLOTS;
-    SharedAddress full = q_empty + 8 * Q_SLOTS, empty = full + 8 * STAGES;
-    SharedAddress tile_numbers = shared_address(Config::TILE_NUMBERS);
-
-    /// By one thread, before a barrier of the block.
-    __device__ __forceinline__ void init() const {
-        for (std::uint32_t i = 0; i < Q_SLOTS; ++i) {
-            init_barrier(q_full + 8 * i, 1);
-            init_barrier(q_empty + 8 * i, Config::WARPGROUPS);
-        }
-        for (std::uint32_t i = 0; i < STAGES; ++i) {
-            init_barrier(full + 8 * i, 1);
-            init_barrier(empty + 8 * i, 4 * Config::WARPGROUPS);  // every warp for itself
-        }
-        publish_barriers();
-    }
-};
-
-/// The stages of K and V as a warpgroup sees them arrive.
-template <class Config>
-struct ConsumerRing {
-    SharedAddress full, empty;
-    Matrix first_keys, first_values;
-    bool speaks;  ///< one lane of the warp
-    RingPosition<Config::STAGES> here{};
-
-    __device__ __forceinline__ ConsumerRing(const HopperMemory<Config>& memory, const Lane& lane)
-        : full(memory.full),
-          empty(memory.empty),
-          first_keys(by_rows(memory.ring)),
-          first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(Config::BLOCK_N))),
-          speaks(lane.index == 0) {}
-
-    __device__ __forceinline__ std::uint32_t stage() const {
-        return static_cast<std::uint32_t>(here.stage);
-    }
-    __device__ __forceinline__ Matrix keys() const {
-        return first_keys + stage() * (Config::STAGE_BYTES / 16);
-    }
-    __device__ __forceinline__ Matrix values() const {
-        return first_values + stage() * (Config::STAGE_BYTES / 16);
-    }
-    __device__ __forceinline__ void wait() const { wait_phase(full + 8 * stage(), here.parity); }
-    /// Every warp for itself: where blocks are skipped no product keeps the four warps of a
-    /// warpgroup together, and one that falls behind by a whole round would wait for ever. For the
-    /// same reason all lanes of the warp must have come by: after a product they have, elsewhere
-    /// warp_barrier() sees to it.
-    __device__ __forceinline__ void release() {
-        if (speaks) arrive(empty + 8 * stage());
-        here.advance();
-    }
-};
 
 /// Turns of the warpgroups at the tensor cores: barrier 1 + w is warpgroup w's.
 template <bool PING_PONG, int WARPGROUPS>
@@ -90,56 +34,64 @@ struct Turns {
     }
 };
 
-/// Which heads and queries a tile is.
+/// Which heads and queries the tile of a number is.
 template <class Config, class T>
-__device__ __forceinline__ auto position_of(const Arguments<T>& a, int tile) {
-    if constexpr (Config::SWITCHES.sections)
-        return SectionPosition(a, static_cast<unsigned>(tile), Config::BLOCK_M);
-    else
-        return BlockPosition(a, static_cast<unsigned>(tile), Config::BLOCK_M);
+__device__ __forceinline__ TilePosition position_of(const HopperArguments<T>& a, int tile) {
+    if (tile >= a.tiles) return {};
+    using Order = std::conditional_t<Config::SWITCHES.sections, SectionPosition, BlockPosition>;
+    const Order at(a, static_cast<unsigned>(tile), Config::BLOCK_M);
+    return {at.batch, at.head_q, at.head_kv, at.first_q};
 }
 
 // [produce]
-/// What the warp that loads does, by one lane.
+/// What the warp that loads does, by one lane. Of a cluster each block loads its own queries and a
+/// part of every block of keys and values.
 template <class Config, class T>
 __device__ __forceinline__ void produce(const HopperArguments<T>& a,
-                                        const HopperMemory<Config>& memory) {
+                                        const HopperMemory<Config>& memory, int block) {
     constexpr int HEAD_DIM = Config::HEAD_DIM, BLOCK_N = Config::BLOCK_N;
+    constexpr int CLUSTER = Config::CLUSTER;
+    const int clusters = blocks_in_grid() / CLUSTER, own = static_cast<int>(blockIdx.x) / CLUSTER;
     RingPosition<Config::STAGES> here;
     RingPosition<Config::Q_SLOTS> queries;
     int round = 0;
     const auto next_tile = [&] {
-        if constexpr (Config::FETCHES_TILES) return blocks_in_grid() + atomic_add(a.next_tile, 1);
         if constexpr (!Config::PERSISTENT) return a.tiles;
+        if constexpr (Config::FETCHES_TILES)
+            return block == 0 ? clusters + atomic_add(a.next_tile, 1) : a.tiles;
         // Back and forth: who had a long one gets a short one.
-        const int blocks = blocks_in_grid(), own = static_cast<int>(blockIdx.x);
         ++round;
-        return round * blocks + (round % 2 == 0 ? own : blocks - 1 - own);
+        return round * clusters + (round % 2 == 0 ? own : clusters - 1 - own);
     };
-    for (int tile = static_cast<int>(blockIdx.x);; queries.advance()) {
+    for (int tile = own;; queries.advance()) {
         const auto slot = static_cast<std::uint32_t>(queries.stage);
         wait_phase(memory.q_empty + 8 * slot, queries.parity ^ 1);
-        store_shared(memory.tile_numbers + 4 * slot, tile);  // travels with the queries
-        if (tile >= a.tiles) {
+        const TilePosition at =
+            memory.hand_on(slot, queries.parity, position_of<Config>(a, tile), block);
+        if (at.first_q == TilePosition::NONE) {
             arrive(memory.q_full + 8 * slot);
             return;
         }
-        const auto at = position_of<Config>(a, tile);
         const KeyBlocks<BLOCK_N> blocks(a, at.first_q, Config::BLOCK_M);
         load_queries<HEAD_DIM, Config::WARPGROUPS>(a, at, memory.q + slot * Config::Q_BYTES,
-                                                   memory.q_full + 8 * slot);
+                                                   memory.q_full + 8 * slot, block, CLUSTER);
         if constexpr (!Config::SWITCHES.late_fetch) tile = next_tile();
         // What one step needs travels together: keys of block n, values of block n + 1.
         for (int n = blocks.count - 1; n >= -1 && blocks.count > 0; --n, here.advance()) {
             const bool keys = n >= 0, values = n + 1 < blocks.count;
             const auto stage = static_cast<std::uint32_t>(here.stage);
             const SharedAddress K_smem = memory.ring + stage * Config::STAGE_BYTES;
+            const SharedAddress V_smem = K_smem + Config::KV_BYTES;
             const SharedAddress barrier = memory.full + 8 * stage;
             wait_phase(memory.empty + 8 * stage, here.parity ^ 1);
             arrive_expecting(barrier, keys && values ? Config::STAGE_BYTES : Config::KV_BYTES);
-            if (keys) load_keys<HEAD_DIM, BLOCK_N>(a, at, K_smem, barrier, n);
+            if (keys)
+                load_part<HEAD_DIM, BLOCK_N, CLUSTER>(K_smem, a.k_map, a.k_steps, barrier,
+                                                      n * BLOCK_N, at.head_kv, at.batch, block);
             if (values)
-                load_values<HEAD_DIM, BLOCK_N>(a, at, K_smem + Config::KV_BYTES, barrier, n + 1);
+                load_part<HEAD_DIM, BLOCK_N, CLUSTER>(V_smem, a.v_map, a.v_steps, barrier,
+                                                      (n + 1) * BLOCK_N, at.head_kv, at.batch,
+                                                      block);
         }
         if constexpr (Config::SWITCHES.late_fetch) tile = next_tile();
     }
@@ -147,13 +99,15 @@ __device__ __forceinline__ void produce(const HopperArguments<T>& a,
 // [produce]
 
 // [consume]
-/// What warpgroup w of those that compute does.
+/// What warpgroup w of those of a block that compute does. The blocks of a cluster take turns at
+/// the queries of a tile, 64 at a time, so that neither waits long for the other at a diagonal.
 template <class Config, class T>
 __device__ __forceinline__ void consume(const HopperArguments<T>& a,
-                                        const HopperMemory<Config>& memory, int w) {
+                                        const HopperMemory<Config>& memory, int w, int block) {
     constexpr int WARPGROUPS = Config::WARPGROUPS, BLOCK_N = Config::BLOCK_N;
     const Lane lane;
-    const int first_row = 64 * w + 16 * (lane.warp % 4);
+    const int own_rows = 64 * (Config::CLUSTER * w + block);  // counted from the tile's first
+    const int first_row = own_rows + 16 * (lane.warp % 4);
     const int own_barrier = 1 + WARPGROUPS + w;
     const bool leader = threadIdx.x % 128 == 0;
     const FoldedScale scale(a.scale);
@@ -166,7 +120,7 @@ __device__ __forceinline__ void consume(const HopperArguments<T>& a,
     const auto hand_back_queries = [&] {
         if (leader && leaving >= 0) {
             wait_stores_read<0>();
-            arrive(memory.q_empty + 8 * static_cast<std::uint32_t>(leaving));
+            memory.release_queries(static_cast<std::uint32_t>(leaving));
         }
         leaving = -1;
     };
@@ -174,13 +128,13 @@ __device__ __forceinline__ void consume(const HopperArguments<T>& a,
     for (;; queries.advance()) {
         const auto slot = static_cast<std::uint32_t>(queries.stage);
         wait_phase(memory.q_full + 8 * slot, queries.parity);
-        const int tile = uniform(load_shared<int>(memory.tile_numbers + 4 * slot));
-        if (tile >= a.tiles) break;
-        trace.begin_tile(tile);
-        const auto at = position_of<Config>(a, tile);
+        const TilePosition at = memory.position(slot);
+        if (at.first_q == TilePosition::NONE) break;
+        trace.begin_tile();
         const KeyBlocks<BLOCK_N> blocks(a, at.first_q, Config::BLOCK_M);
-        const KeyBlocks<BLOCK_N> own =
-            Config::SWITCHES.own_diagonal ? KeyBlocks<BLOCK_N>(a, at.first_q + 64 * w, 64) : blocks;
+        const KeyBlocks<BLOCK_N> own = Config::SWITCHES.own_diagonal
+                                           ? KeyBlocks<BLOCK_N>(a, at.first_q + own_rows, 64)
+                                           : blocks;
         const SharedAddress own_q = memory.q + slot * Config::Q_BYTES +
                                     static_cast<std::uint32_t>(w) * Config::Q_TILE_BYTES;
         apply_sign<Config::HEAD_DIM, T>(own_q, scale.sign, own_barrier);
@@ -196,7 +150,7 @@ __device__ __forceinline__ void consume(const HopperArguments<T>& a,
             store_tile<Config::HEAD_DIM>(a, at, lane, first_row, own_q, own_barrier);
         } else {
             finish_and_store(a, at, lane, first_row, work.reference, work.O);
-            named_barrier_wait(own_barrier, 128);  // all four warps have read the tile's number
+            named_barrier_wait(own_barrier, 128);  // all four warps have read the tile's position
         }
         leaving = queries.stage;
         if constexpr (Config::Q_SLOTS == 1) hand_back_queries();  // the next ones wait for it
@@ -208,29 +162,34 @@ __device__ __forceinline__ void consume(const HopperArguments<T>& a,
 // [consume]
 
 // [kernel]
-/// Grid: any number of blocks in x if PERSISTENT; else a.tiles. Block: THREADS, the first 128 of
-/// which load. Shared memory: SHARED_BYTES.
+/// Grid: any number of blocks in x if PERSISTENT, in clusters of CLUSTER; else a.tiles. Block:
+/// THREADS, the first 128 of which load. Shared memory: SHARED_BYTES.
 template <class Config, class T>
 __global__ void __launch_bounds__(Config::THREADS, 1)
     hopper_attention(const __grid_constant__ HopperArguments<T> a) {
     const HopperMemory<Config> memory;
     const int warpgroup = warpgroup_index();
+    const int block = Config::CLUSTER == 1 ? 0 : block_in_cluster();
     if (threadIdx.x == 0) {
         memory.init();
         prefetch_maps(a);
     }
-    __syncthreads();
+    if constexpr (Config::CLUSTER == 1)
+        __syncthreads();
+    else
+        cluster_barrier();
     let_next_grid_begin();  // whose blocks find no room before one of these ends, if there are many
     wait_for_grids_before();
     if (warpgroup == 0) {
         if constexpr (Config::SWITCHES.move_registers)
             decrease_registers<Config::PRODUCER_REGISTERS>();
-        if (threadIdx.x < 32 && one_lane()) produce<Config>(a, memory);
+        if (threadIdx.x < 32 && one_lane()) produce<Config>(a, memory, block);
     } else {
         if constexpr (Config::SWITCHES.move_registers)
             increase_registers<Config::CONSUMER_REGISTERS>();
-        consume<Config>(a, memory, warpgroup - 1);
+        consume<Config>(a, memory, warpgroup - 1, block);
     }
+    if constexpr (Config::CLUSTER > 1) cluster_barrier();  // others may still write here
 }
 // [kernel]
 

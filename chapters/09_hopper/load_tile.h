@@ -30,14 +30,17 @@ __device__ __forceinline__ void load_tile(SharedAddress to, const TensorMap& map
 }
 
 /// Loads the queries of WARPGROUPS warpgroups, 64 each, every warpgroup's a tile by itself.
+/// @param block, blocks which of how many blocks: they take turns, 64 queries each
 template <int HEAD_DIM, int WARPGROUPS, class T, class Position>
 __device__ __forceinline__ void load_queries(const HopperArguments<T>& a, const Position& at,
-                                             SharedAddress to, SharedAddress barrier) {
+                                             SharedAddress to, SharedAddress barrier, int block = 0,
+                                             int blocks = 1) {
     constexpr std::uint32_t TILE_BYTES = HEAD_DIM / 64 * box_bytes(64);
     arrive_expecting(barrier, WARPGROUPS * TILE_BYTES);
     for (int w = 0; w < WARPGROUPS; ++w)
         load_tile<HEAD_DIM, 64>(to + static_cast<std::uint32_t>(w) * TILE_BYTES, a.q_map, a.q_steps,
-                                barrier, at.first_q + 64 * w, at.head_q, at.batch);
+                                barrier, at.first_q + 64 * (blocks * w + block), at.head_q,
+                                at.batch);
 }
 
 /// Loads block n of the keys.

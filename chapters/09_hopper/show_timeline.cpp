@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chapters/09_hopper/counted_steps.h"
@@ -60,8 +61,8 @@ void show_timeline(Program& program, const HopperOptions& options) {
     table.rule();
     std::vector<std::string> tiles{"tiles"};
     for (const TracedSchedule& schedule : traced) {
-        std::set<int> seen;
-        for (const TimelineEvent& e : schedule.events) seen.insert(e.tile);
+        std::set<std::pair<int, int>> seen;
+        for (const TimelineEvent& e : schedule.events) seen.insert({e.block, e.tile});
         tiles.push_back(fmt::format("{}", seen.size()));
     }
     table.add(tiles);

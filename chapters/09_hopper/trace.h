@@ -21,7 +21,7 @@ enum class TracePhase : std::int32_t {
 /// A moment in the life of a warpgroup.
 struct TraceStamp {
     std::int64_t clock;  ///< cycles of its multiprocessor
-    std::int32_t tile;
+    std::int32_t tile;   ///< how many the warpgroup had before
     TracePhase phase;
 };
 
@@ -50,9 +50,9 @@ class Tracer {
         }
     }
 
-    /// The tile of the stamps that follow.
-    __device__ __forceinline__ void begin_tile(int tile) {
-        if constexpr (TRACED) tile_ = tile;
+    /// The stamps that follow are of the next tile.
+    __device__ __forceinline__ void begin_tile() {
+        if constexpr (TRACED) ++tile_;
     }
 
     /// Leaves a stamp: `phase` begins.
@@ -67,7 +67,7 @@ class Tracer {
   private:
     GlobalPointer<TraceStamp> stamps_;
     GlobalPointer<int> counts_;
-    int capacity_ = 0, count_ = 0, tile_ = 0;
+    int capacity_ = 0, count_ = 0, tile_ = -1;
 };
 
 }  // namespace FA_KERNEL_NAMESPACE

@@ -109,6 +109,56 @@ __device__ __forceinline__ void publish_for_copies() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// ---- Clusters
+
+// [cluster]
+__device__ __forceinline__ int block_in_cluster() {
+    int block;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(block));
+    return block;
+}
+/// mapa.
+__device__ __forceinline__ SharedAddress address_in_block(SharedAddress address, int block) {
+    SharedAddress result;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(result) : "r"(address), "r"(block));
+    return result;
+}
+/// mbarrier.arrive, at any block's barrier. With `.release.cluster` ptxas puts a fence of the whole
+/// GPU before it, which costs a fifth of all time. Nothing here needs it: what the arrival hands
+/// back is written next by a copy, and has been read by products and loads that have ended.
+__device__ __forceinline__ void arrive_in_cluster(SharedAddress b) {
+    sleep_if_chosen();
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(b) : "memory");
+}
+/// cp.async.bulk.tensor, to the same place in several blocks.
+__device__ __forceinline__ void load_box_for_cluster(SharedAddress to, const TensorMap& map,
+                                                     SharedAddress barrier, int channel, int token,
+                                                     int head, int batch, std::uint16_t blocks) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(to),
+        "l"(&map), "r"(barrier), "r"(channel), "r"(token), "r"(head), "r"(batch), "h"(blocks)
+        : "memory");
+}
+/// st.async.
+template <class U>
+__device__ __forceinline__ void send(SharedAddress to, const U& x, SharedAddress barrier) {
+    static_assert(sizeof(U) == 16);
+    const auto v = std::bit_cast<Packed<std::uint32_t, 4>>(x);
+    asm volatile(
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%0], {%1, %2, %3, %4}, "
+        "[%5];" ::"r"(to),
+        "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(barrier)
+        : "memory");
+}
+// [cluster]
+/// barrier.cluster.
+__device__ __forceinline__ void cluster_barrier() {
+    sleep_if_chosen();
+    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+    sleep_if_chosen();
+}
+
 // ---- Roles
 
 template <int N>
@@ -177,13 +227,18 @@ __device__ __forceinline__ void pin(std::uint32_t (&r)[N][4]) {
 using Matrix = std::uint32_t;
 inline constexpr Matrix DEEPER_BY_ROWS = 16 * 2 / 16, DEEPER_BY_COLUMNS = 16 * 128 / 16;
 
+/// A descriptor has 14 bits for the address. Above them an address says which block of the cluster
+/// it belongs to: left in, that would be read as part of the leading offset.
+__device__ __forceinline__ Matrix within_block(SharedAddress address) {
+    return address % (1u << 18) / 16;
+}
 /// Rows of 128 bytes that run along the depth.
 __device__ __forceinline__ Matrix by_rows(SharedAddress address) {
-    return address / 16 + (1u << 16);
+    return within_block(address) + (1u << 16);
 }
 /// Rows of 128 bytes that run along N.
 __device__ __forceinline__ Matrix by_columns(SharedAddress address, std::uint32_t box_bytes) {
-    return address / 16 + (box_bytes / 16 << 16);
+    return within_block(address) + (box_bytes / 16 << 16);
 }
 /// The whole descriptor.
 __device__ __forceinline__ std::uint64_t descriptor(Matrix low) {

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/executor/clocks.h"
 
@@ -129,10 +129,12 @@ struct NamedBarrier {
     }
 };
 
-/// All barriers of a block.
+/// All barriers of the blocks of a cluster.
 class Barriers {
   public:
-    static constexpr int NAMED = 16;  ///< 0 is the block's own
+    static constexpr int NAMED = 16;  ///< of a block; 0 is the block's own
+
+    explicit Barriers(std::size_t blocks) : named_(blocks * NAMED) {}
 
     /// The barrier at an offset, or nullptr.
     PhaseBarrier* at(std::size_t offset) {
@@ -154,15 +156,19 @@ class Barriers {
         for (auto& [offset, barrier] : phases_)
             if (barrier.initialiser == thread) barrier.published = true;
     }
-    /// Named barrier `id`, 1 … NAMED − 1.
-    const NamedBarrier& named(int id) const { return named_[static_cast<std::size_t>(id)]; }
+    /// Named barrier `id` of a block, 1 … NAMED − 1.
+    NamedBarrier& named(std::size_t block, int id) {
+        return named_[block * NAMED + static_cast<std::size_t>(id)];
+    }
     /// The same.
-    NamedBarrier& named(int id) { return named_[static_cast<std::size_t>(id)]; }
+    const NamedBarrier& named(std::size_t block, int id) const {
+        return named_[block * NAMED + static_cast<std::size_t>(id)];
+    }
     const std::map<std::size_t, PhaseBarrier>& phases() const { return phases_; }
 
   private:
     std::map<std::size_t, PhaseBarrier> phases_;
-    std::array<NamedBarrier, NAMED> named_;
+    std::vector<NamedBarrier> named_;
 };
 
 }  // namespace fa::executor

@@ -8,33 +8,40 @@
 namespace fa::executor {
 
 Block::Block(Dim3 grid, Dim3 block, std::size_t shared_bytes, const Options& options)
-    : shared_(shared_bytes + 16),
+    : block_threads_(block.count()),
       shared_bytes_(shared_bytes),
-      fibers_(block.count()),
-      threads_(block.count()),
-      warps_(block.count() / WARP_SIZE),
-      copies_(block.count()),
-      clocks_(block.count(), warps_.size()),
-      races_(shared_bytes, clocks_),
+      block_bytes_((shared_bytes + BOX_ALIGNMENT - 1) / BOX_ALIGNMENT * BOX_ALIGNMENT),
+      shared_(options.cluster * block_bytes_ + 16),
+      fibers_(options.cluster * block_threads_),
+      threads_(fibers_.size()),
+      warps_(threads_.size() / WARP_SIZE),
+      copies_(threads_.size()),
+      votes_(options.cluster),
+      reached_(options.cluster),
+      clocks_(threads_.size(), warps_.size()),
+      races_(options.cluster * block_bytes_, clocks_),
       options_(options) {
     position_.block_dim = block;
     position_.grid_dim = grid;
     if (options.count_banks) banks_.emplace(threads_.size());
 }
 
-void Block::run(std::uint64_t linear_block, const std::function<void()>& kernel) {
+void Block::run(std::uint64_t linear_cluster, const std::function<void()>& kernel) {
     const Dim3 grid = position_.grid_dim;
-    position_.block = {static_cast<unsigned>(linear_block % grid.x),
-                       static_cast<unsigned>(linear_block / grid.x % grid.y),
-                       static_cast<unsigned>(linear_block / grid.x / grid.y)};
+    const std::uint64_t linear_block = linear_cluster * blocks();
+    first_block_ = {static_cast<unsigned>(linear_block % grid.x),
+                    static_cast<unsigned>(linear_block / grid.x % grid.y),
+                    static_cast<unsigned>(linear_block / grid.x / grid.y)};
     std::memset(shared_.data(), 0xff, shared_.size());  // a NaN in every type
     races_.block_barrier();                             // blocks follow one another
     first_epoch_ = races_.epoch();
     for (Warp& warp : warps_) warp.operation = 0, warp.arrived = 0, warp.phase = 0;
     for (AsyncCopies& copies : copies_) copies = {};
-    any_vote_ = false;
-    random_.seed(static_cast<std::uint32_t>(options_.shuffle * 1000003 + linear_block + 1));
+    votes_.assign(blocks(), {});
+    reached_.assign(blocks(), false);
+    random_.seed(static_cast<std::uint32_t>(options_.shuffle * 1000003 + linear_cluster + 1));
     asleep_.assign(warps_.size(), 0);
+    if (blocks() > 1) hopper();  // between blocks there are only messages
     if (hopper_) start_hopper();
     for (Thread& thread : threads_) thread.wait = Wait::none;
     for (Fiber& fiber : fibers_) fiber.start(kernel);
@@ -59,9 +66,9 @@ void Block::barrier(const char* file, int line) {
 }
 
 bool Block::any(const char* file, int line, bool vote) {
-    any_vote_ |= vote;
+    votes_[own_block()].ahead |= vote;
     barrier(file, line);
-    return last_vote_;
+    return votes_[own_block()].last;
 }
 
 /// @return the warp's slots of operands, or of results if there is something to compute
@@ -93,7 +100,7 @@ void Block::copy_async(std::size_t offset, const void* data) {
 void Block::wait_copies(std::size_t pending) {
     copies_[current_].wait(pending, [&](std::size_t offset, const std::byte* data) {
         // The hardware may have written at any moment since the copy was issued.
-        note_race(offset, AsyncCopies::BYTES, /*is_write=*/true);
+        note_race(at(offset), AsyncCopies::BYTES, /*is_write=*/true);
         std::memcpy(shared_base() + offset, data, AsyncCopies::BYTES);
     });
 }
@@ -150,9 +157,11 @@ bool Block::runnable(const Thread& thread) const {
                    thread.warp_phase;
         case Wait::phase: return thread.barrier->parity() != thread.parity;
         case Wait::named:
-            return hopper_->barriers.named(thread.named).generation != thread.generation;
+            return hopper_->barriers.named(block_of(thread), thread.named).generation !=
+                   thread.generation;
         case Wait::sleep: return turns_ >= thread.wakes_at;
         case Wait::block:
+        case Wait::cluster:
         case Wait::done: break;
     }
     return false;
@@ -201,46 +210,90 @@ bool Block::wake_all() {
     return any;
 }
 
-/// No thread can go on. Lets a copy arrive, wakes who sleeps, or opens the block's barrier. @return
-/// true if all are done
+/// No thread can go on. Lets a copy arrive, wakes who sleeps, or opens a barrier of a block or of
+/// the cluster. @return true if all are done
 bool Block::end_round() {
-    if (hopper_ && !hopper_->loads.empty()) {
-        const auto waits_for_phase = [](const Thread& t) { return t.wait == Wait::phase; };
-        if (std::any_of(threads_.begin(), threads_.end(), waits_for_phase)) {
-            deliver();
-            return false;
-        }
+    const auto waits = [&](Wait wait) {
+        return [wait](const Thread& thread) { return thread.wait == wait; };
+    };
+    if (hopper_ && !hopper_->loads.empty() &&
+        std::any_of(threads_.begin(), threads_.end(), waits(Wait::phase))) {
+        deliver();
+        return false;
     }
     if (wake_all()) return false;
+    bool opened = false;
+    for (std::size_t block = 0; block < blocks(); ++block) opened |= open_block_barrier(block);
+    if (opened) return false;
+    if (std::all_of(threads_.begin(), threads_.end(), waits(Wait::cluster))) {
+        open_cluster_barrier();
+        return false;
+    }
+    if (std::all_of(threads_.begin(), threads_.end(), waits(Wait::done))) {
+        end_of_banks(0, warps_.size());
+        return true;
+    }
     for (const Thread& thread : threads_)
         if (thread.wait == Wait::phase || thread.wait == Wait::named) deadlock();
     for (std::size_t warp = 0; warp < warps_.size(); ++warp) check_lanes(warp);
-
-    const Thread& first = threads_.front();
-    for (std::size_t i = 0; i < threads_.size(); ++i) {
-        const Thread& thread = threads_[i];
-        if (thread.wait == first.wait &&
-            (first.wait == Wait::done ||
-             (thread.line == first.line && std::strcmp(thread.file, first.file) == 0)))
-            continue;
-        set_current(i);
-        fail(fmt::format("divergence at a barrier: thread 0 {}, this one {}", where(first),
-                         where(thread)));
-    }
-    if (banks_)
-        for (std::size_t warp = 0; warp < warps_.size(); ++warp) banks_->end_of_phase(warp);
-    if (first.wait == Wait::done) return true;
-    open_block_barrier();
-    return false;
+    for (std::size_t block = 0; block < blocks(); ++block) check_block(block);
+    deadlock();  // one block has ended, another waits for it
 }
 
-void Block::open_block_barrier() {
+/// Whether two threads of a block have come to the same.
+bool Block::together(const Thread& a, const Thread& b) const {
+    return a.wait == b.wait &&
+           (a.wait != Wait::block || (a.line == b.line && std::strcmp(a.file, b.file) == 0));
+}
+
+/// Finds a thread of a block that is not where its first one is.
+void Block::check_block(std::size_t block) {
+    const std::size_t first = block * block_threads_;
+    for (std::size_t i = first; i < first + block_threads_; ++i) {
+        if (together(threads_[first], threads_[i])) continue;
+        set_current(i);
+        fail(fmt::format("divergence at a barrier: thread 0 {}, this one {}",
+                         where(threads_[first]), where(threads_[i])));
+    }
+}
+
+/// Opens a block's barrier if all its threads wait there. @return whether they did
+bool Block::open_block_barrier(std::size_t block) {
+    const auto first = threads_.begin() + static_cast<std::ptrdiff_t>(block * block_threads_);
+    const auto end = first + static_cast<std::ptrdiff_t>(block_threads_);
+    if (first->wait != Wait::block ||
+        !std::all_of(first, end, [&](const Thread& t) { return together(*first, t); }))
+        return false;
     ++counters_.barriers;
+    if (blocks() == 1) races_.block_barrier();  // else it orders the threads of one block only
+    open_barrier(block * block_threads_, block_threads_);
+    votes_[block] = {.ahead = false, .last = votes_[block].ahead};
+    return true;
+}
+
+/// Opens the cluster's.
+void Block::open_cluster_barrier() {
+    counters_.barriers += blocks();
     races_.block_barrier();
-    clocks_.block_barrier();
-    for (std::size_t warp = 0; warp < warps_.size(); ++warp) forget_common_knowledge(warp);
-    last_vote_ = std::exchange(any_vote_, false);
-    for (Thread& thread : threads_) thread.wait = Wait::none;
+    reached_.assign(blocks(), false);
+    open_barrier(0, threads_.size());
+}
+
+/// Lets threads that wait for each other go on.
+void Block::open_barrier(std::size_t first, std::size_t threads) {
+    clocks_.barrier(first, threads);
+    const std::size_t first_warp = first / WARP_SIZE, warps = threads / WARP_SIZE;
+    for (std::size_t warp = first_warp; warp < first_warp + warps; ++warp)
+        forget_common_knowledge(warp);
+    end_of_banks(first_warp, warps);
+    for (std::size_t i = first; i < first + threads; ++i) threads_[i].wait = Wait::none;
+}
+
+/// No access of these warps before this can be one instruction with one after it.
+void Block::end_of_banks(std::size_t first_warp, std::size_t warps) {
+    if (!banks_) return;
+    for (std::size_t warp = first_warp; warp < first_warp + warps; ++warp)
+        banks_->end_of_phase(warp);
 }
 
 void Block::deadlock() {
@@ -272,15 +325,19 @@ void Block::maybe_yield() {
 
 void Block::set_current(std::size_t thread) {
     current_ = thread;
-    const auto linear = static_cast<unsigned>(thread);
     const Dim3 dim = position_.block_dim;
+    const auto block = static_cast<unsigned>(own_block());
+    const unsigned linear = static_cast<unsigned>(thread % block_threads_);
     position_.thread = {linear % dim.x, linear / dim.x % dim.y, linear / dim.x / dim.y};
+    position_.block = {first_block_.x + block, first_block_.y, first_block_.z};
+    position_.block_in_cluster = block;
 }
 
 std::string Block::where(const Thread& thread) const {
     switch (thread.wait) {
         case Wait::done: return "has returned";
         case Wait::block: return fmt::format("waits at {}:{}", thread.file, thread.line);
+        case Wait::cluster: return "waits at the barrier of the cluster";
         case Wait::warp: return "waits in a warp instruction for other lanes";
         case Wait::phase:
             return fmt::format(
@@ -289,7 +346,7 @@ std::string Block::where(const Thread& thread) const {
                 thread.barrier->offset, thread.parity, thread.barrier->parity(),
                 thread.barrier->state());
         case Wait::named: {
-            const NamedBarrier& barrier = hopper_->barriers.named(thread.named);
+            const NamedBarrier& barrier = hopper_->barriers.named(block_of(thread), thread.named);
             return fmt::format("waits at named barrier {}, where {} of {} threads have arrived",
                                thread.named, barrier.arrived, barrier.threads);
         }

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// One block in execution: its threads as fibers, who waits for what, and whose turn it is.
+/// A block in execution, or the blocks of a cluster: their threads as fibers, who waits for what,
+/// and whose turn it is.
 
 #include <fmt/format.h>
 
@@ -23,6 +24,7 @@
 #include "common/executor/clocks.h"
 #include "common/executor/executor.h"
 #include "common/executor/fiber.h"
+#include "common/executor/messages.h"
 #include "common/executor/race_detector.h"
 #include "common/executor/warpgroup_products.h"
 
@@ -41,13 +43,16 @@ enum HopperMeeting {
     PRODUCT = 10000             // + code of its shape
 };
 
-/// One block after the other, on one OS thread.
+/// One block after the other, on one OS thread, or one cluster of blocks after the other: their
+/// threads are then numbered through, and so are the bytes of their shared memory, in which each
+/// block's begins at a multiple of 1024. Offsets that threads name are into their own block's; what
+/// is kept here is at() of them.
 class Block {
   public:
     Block(Dim3 grid, Dim3 block, std::size_t shared_bytes, const Options& options);
 
-    /// Runs one block of the grid.
-    void run(std::uint64_t linear_block, const std::function<void()>& kernel);
+    /// Runs one block of the grid, or one cluster.
+    void run(std::uint64_t linear_cluster, const std::function<void()>& kernel);
     /// What the blocks did so far.
     Counters counters() const;
 
@@ -66,16 +71,13 @@ class Block {
         if (offset + size > shared_bytes_)
             fail(fmt::format("shared access at bytes {}..{} of {}", offset, offset + size,
                              shared_bytes_));
-        note_race(offset, size, is_write);
+        note_race(at(offset), size, is_write);
         if (banks_) banks_->access(current_, offset, size);
     }
     void note_global(std::size_t size, bool is_write) {
         (is_write ? counters_.global_store_bytes : counters_.global_load_bytes) += size;
     }
-    std::byte* shared_base() {
-        const auto address = reinterpret_cast<std::uintptr_t>(shared_.data());
-        return shared_.data() + (16 - address % 16) % 16;
-    }
+    std::byte* shared_base() { return memory() + at(0); }
     std::size_t shared_size() const { return shared_bytes_; }
     const ThreadPosition& position() const { return position_; }
 
@@ -85,7 +87,11 @@ class Block {
     void arrive(std::size_t offset, std::uint32_t bytes);
     void wait_phase(std::size_t offset, unsigned parity);
     void load_box(const BoxCopy& copy);
-    void store_box(const BoxCopy& copy);
+    void store_box(const BoxCopy& box);
+    void load_box_for_cluster(const BoxCopy& copy, unsigned blocks);
+    void arrive_in_cluster(std::size_t block, std::size_t offset);
+    void send(std::size_t block, std::size_t offset, const void* data, std::size_t barrier);
+    void cluster_barrier();
     void commit_stores() { hopper().stores[current_].commit(); }
     void wait_stores_read(std::size_t pending);
     void publish_for_copies();
@@ -102,7 +108,7 @@ class Block {
 
   private:
     /// Where a thread stands between two of its turns.
-    enum class Wait { none, warp, block, phase, named, sleep, done };
+    enum class Wait { none, warp, block, cluster, phase, named, sleep, done };
 
     struct Thread {
         Wait wait = Wait::none;
@@ -137,13 +143,15 @@ class Block {
 
     /// Made when a kernel uses the first instruction of Hopper.
     struct Hopper {
-        Hopper(std::size_t bytes, std::size_t threads, Clocks& clocks, RaceDetector& races)
-            : stores(threads),
+        Hopper(std::size_t blocks, std::size_t bytes, std::size_t threads, Clocks& clocks,
+               RaceDetector& races)
+            : barriers(blocks),
+              stores(threads),
               roles(threads / WARP_SIZE),
               publications(threads),
               accesses(bytes, clocks, races) {}
         Barriers barriers;
-        std::deque<BoxCopy> loads;  ///< on their way
+        std::deque<Arrival> loads;  ///< on their way
         std::vector<BoxStores> stores;
         std::vector<WarpRole> roles;
         std::vector<std::vector<Time>> publications;  ///< by each thread, on its warp's clock
@@ -153,13 +161,32 @@ class Block {
     Hopper& hopper();
     void start_hopper();
     void end_hopper();
-    PhaseBarrier& barrier_at(std::size_t offset);
+    PhaseBarrier& barrier_at(std::size_t place);
+    void begin_load(const Arrival& arrival);
+    void reach(std::size_t block);
     void deliver();
     const Time* common_knowledge(std::size_t warp);
     void forget_common_knowledge(std::size_t warp) {
         if (hopper_) hopper_->roles[warp].common.clear();
     }
     void note_instruction(std::size_t warp, std::uint64_t what);
+
+    /// The bytes of all blocks.
+    std::byte* memory() {
+        const auto address = reinterpret_cast<std::uintptr_t>(shared_.data());
+        return shared_.data() + (16 - address % 16) % 16;
+    }
+    std::size_t blocks() const { return options_.cluster; }
+    std::size_t block_of(const Thread& thread) const {
+        return static_cast<std::size_t>(&thread - threads_.data()) / block_threads_;
+    }
+    std::size_t own_block() const { return current_ / block_threads_; }
+    /// The place of a byte of a block's memory in that of all.
+    std::size_t at(std::size_t block, std::size_t offset) const {
+        return block * block_bytes_ + offset;
+    }
+    /// The same for the running block.
+    std::size_t at(std::size_t offset) const { return at(own_block(), offset); }
 
     // Whose turn it is (block.cpp).
     void warps_in_turn();
@@ -169,7 +196,12 @@ class Block {
     void check_lanes(std::size_t warp);
     bool end_round();
     bool wake_all();
-    void open_block_barrier();
+    bool together(const Thread& a, const Thread& b) const;
+    void check_block(std::size_t block);
+    bool open_block_barrier(std::size_t block);
+    void open_cluster_barrier();
+    void open_barrier(std::size_t first, std::size_t threads);
+    void end_of_banks(std::size_t first_warp, std::size_t warps);
     [[noreturn]] void deadlock();
     void pause(Wait wait);
     /// With Options::shuffle: lets others go first, now and then.
@@ -199,26 +231,32 @@ class Block {
         return phase & 1;
     }
 
-    void note_race(std::size_t offset, std::size_t size, bool is_write) {
-        if (hopper_) note_beside_async(offset, size, is_write);
-        if (!races_.access(current_, offset, size, is_write))
+    void note_race(std::size_t place, std::size_t size, bool is_write) {
+        if (hopper_) note_beside_async(place, size, is_write);
+        if (!races_.access(current_, place, size, is_write))
             fail(
                 fmt::format("race in shared memory at byte {}: two threads, one of them writing, "
                             "and no barrier between",
-                            offset));
+                            place));
     }
-    void note_beside_async(std::size_t offset, std::size_t size, bool is_write);
+    void note_beside_async(std::size_t place, std::size_t size, bool is_write);
     void check(const std::string& problem) {
         if (!problem.empty()) fail(problem);
     }
 
+    std::size_t block_threads_, shared_bytes_;
+    std::size_t block_bytes_;  ///< from one block's memory to the next one's
     std::vector<std::byte> shared_;
-    std::size_t shared_bytes_;
     std::vector<Fiber> fibers_;
     std::vector<Thread> threads_;
     std::vector<Warp> warps_;
     std::vector<AsyncCopies> copies_;
-    bool any_vote_ = false, last_vote_ = false;  // of the barrier ahead, and of the last one
+    /// Of a block's barrier ahead, and of its last one.
+    struct Votes {
+        bool ahead = false, last = false;
+    };
+    std::vector<Votes> votes_;
+    std::vector<bool> reached_;  // blocks, by others since the last barrier of the cluster
     Clocks clocks_;
     RaceDetector races_;
     std::optional<Hopper> hopper_;
@@ -227,6 +265,7 @@ class Block {
     Options options_;
     Counters counters_;
     ThreadPosition position_;
+    Dim3 first_block_;  // of the cluster
     std::size_t current_ = 0;
     std::int64_t turns_ = 0;
     std::minstd_rand random_;

@@ -11,7 +11,7 @@ namespace fa::executor {
 Block::Hopper& Block::hopper() {
     if (!hopper_) {
         clocks_.start_messages();
-        hopper_.emplace(shared_bytes_, threads_.size(), clocks_, races_);
+        hopper_.emplace(blocks(), blocks() * block_bytes_, threads_.size(), clocks_, races_);
         hopper_->accesses.adopt_writes(first_epoch_);
     }
     return *hopper_;
@@ -20,7 +20,7 @@ Block::Hopper& Block::hopper() {
 void Block::start_hopper() {
     clocks_.start_block();
     Hopper& h = *hopper_;
-    h.barriers = {};
+    h.barriers = Barriers(blocks());
     h.roles.assign(warps_.size(), {});
     for (std::vector<Time>& times : h.publications) times.clear();
     h.sequence = 0;
@@ -49,18 +49,24 @@ void Block::end_hopper() {
                 warp / 4 * 4, first.instructions, warp, own.instructions,
                 own.instructions == first.instructions ? ", others" : ""));
     }
-    for (int id = 1; id < Barriers::NAMED; ++id)
-        if (const NamedBarrier& barrier = h.barriers.named(id); barrier.arrived != 0) {
-            set_current(0);
-            fail(fmt::format("the block ends with {} of {} threads at named barrier {}",
-                             barrier.arrived, barrier.threads, id));
-        }
+    for (std::size_t block = 0; block < blocks(); ++block) {
+        set_current(block * block_threads_);
+        for (int id = 1; id < Barriers::NAMED; ++id)
+            if (const NamedBarrier& barrier = h.barriers.named(block, id); barrier.arrived != 0)
+                fail(fmt::format("the block ends with {} of {} threads at named barrier {}",
+                                 barrier.arrived, barrier.threads, id));
+        if (reached_[block])
+            fail(
+                "the block may end while another of its cluster still reaches its memory: "
+                "cluster_barrier() is missing between the two");
+    }
     set_current(0);
     if (!h.loads.empty())
         fail(fmt::format(
-            "the block ends while a box is on its way to byte {} of shared memory: nobody has "
+            "the block ends while {} is on its way to byte {} of shared memory: nobody has "
             "waited for it",
-            h.loads.front().shared));
+            std::holds_alternative<BoxCopy>(h.loads.front()) ? "a box" : "a message",
+            std::visit([](const auto& arrival) { return arrival.shared; }, h.loads.front())));
     for (const auto& [offset, barrier] : h.barriers.phases())
         if (barrier.forgotten_copies())
             fail(fmt::format(
@@ -70,12 +76,12 @@ void Block::end_hopper() {
 }
 
 /// An ordinary access to shared memory.
-void Block::note_beside_async(std::size_t offset, std::size_t size, bool is_write) {
+void Block::note_beside_async(std::size_t place, std::size_t size, bool is_write) {
     Hopper& h = *hopper_;
-    if (const PhaseBarrier* const barrier = h.barriers.within(offset, size))
+    if (const PhaseBarrier* const barrier = h.barriers.within(place, size))
         fail(fmt::format("ordinary access to the barrier at byte {} of shared memory",
                          barrier->offset));
-    check(h.accesses.ordinary(current_, offset, size, is_write, h.publications[current_].size()));
+    check(h.accesses.ordinary(current_, place, size, is_write, h.publications[current_].size()));
 }
 
 }  // namespace fa::executor

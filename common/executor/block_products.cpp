@@ -79,7 +79,7 @@ void Block::product(const ProductShape& shape, const ProductRegisters& registers
                 fail(fmt::format("a product reads byte {} of {} of shared memory", offset,
                                  shared_bytes_));
             check(h.accesses.begin_read(h.accesses.products_of(w), sequence, known,
-                                        RaceDetector::NOBODY, offset, h.publications));
+                                        RaceDetector::NOBODY, at(offset), h.publications));
         });
         check(role.products.issue(shape, operands, sequence));
     });
@@ -107,7 +107,8 @@ void Block::wait_products(std::size_t pending) {
         check(h.roles[w].products.wait(
             pending, shared_base(), [&](const WarpProducts::Product& product) {
                 for_each_operand_chunk(product.shape, product.operands, [&](std::size_t offset) {
-                    h.accesses.end_read(h.accesses.products_of(w), product.sequence, offset, time);
+                    h.accesses.end_read(h.accesses.products_of(w), product.sequence, at(offset),
+                                        time);
                 });
             }));
         h.roles[w].fenced = false;

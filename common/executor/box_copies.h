@@ -132,6 +132,8 @@ struct BoxCopy {
             part = {};
         return part;
     }
+    /// Bytes of shared memory that it fills.
+    std::uint32_t bytes() const { return map.box_bytes(); }
     /// Index of the box's element in row r and column c.
     std::int64_t element(int r, int c) const {
         return at[0] + c + (std::int64_t{at[1]} + r) * map.token_stride + at[2] * map.head_stride +

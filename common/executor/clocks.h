@@ -85,13 +85,16 @@ class Clocks {
         for (std::size_t lane = 1; lane < 32; ++lane)
             std::copy_n(first, time_.size(), of(32 * warp + lane));
     }
-    /// What all know, and all that all did, all know.
-    void block_barrier() {
+    /// What these threads know, and all that all of them did, all of them know.
+    void barrier(std::size_t first_thread, std::size_t threads) {
         if (!messages()) return;
-        Time* const first = of(0);
-        for (std::size_t thread = 1; thread < threads_; ++thread) join(first, known(thread));
-        for (std::size_t warp = 0; warp < warps_; ++warp) first[warp] = tick(warp);
-        for (std::size_t thread = 1; thread < threads_; ++thread)
+        Time* const first = of(first_thread);
+        const std::size_t end = first_thread + threads;
+        for (std::size_t thread = first_thread + 1; thread < end; ++thread)
+            join(first, known(thread));
+        for (std::size_t warp = first_thread / 32; warp < end / 32; ++warp)
+            first[warp] = tick(warp);
+        for (std::size_t thread = first_thread + 1; thread < end; ++thread)
             std::copy_n(first, time_.size(), of(thread));
     }
     /// What is known to all 32 lanes of a warp.

@@ -17,7 +17,7 @@
 namespace fa::executor {
 namespace {
 
-/// The block that this OS thread is running.
+/// The block, or cluster of blocks, that this OS thread is running.
 thread_local Block* running = nullptr;
 
 Block& current_block() {
@@ -45,10 +45,13 @@ Counters run(Dim3 grid, Dim3 block, std::size_t shared_bytes, const std::functio
         throw std::invalid_argument(
             fmt::format("executor: blocks of {} threads; 32, 64 … {} are possible", block.count(),
                         MAX_THREADS));
-    const std::uint64_t blocks = grid.count();
+    if (options.cluster == 0 || grid.x % options.cluster != 0)
+        throw std::invalid_argument(fmt::format(
+            "executor: a grid of {} blocks in x, in clusters of {}", grid.x, options.cluster));
+    const std::uint64_t blocks = grid.count(), clusters = blocks / options.cluster;
     const int offered = options.workers > 0 ? options.workers : omp_get_max_threads();
-    const int workers =
-        static_cast<int>(std::clamp<std::uint64_t>(blocks, 1, static_cast<std::uint64_t>(offered)));
+    const int workers = static_cast<int>(
+        std::clamp<std::uint64_t>(clusters, 1, static_cast<std::uint64_t>(offered)));
 
     // All of them before any runs: what a launch holds does not depend on who comes first.
     std::vector<std::unique_ptr<Block>> states;
@@ -67,7 +70,7 @@ Counters run(Dim3 grid, Dim3 block, std::size_t shared_bytes, const std::functio
             Block& state = *states[static_cast<std::size_t>(omp_get_thread_num())];
             Block* const outer = std::exchange(running, &state);
             try {
-                for (std::uint64_t i; !failed && (i = next++) < blocks;) state.run(i, kernel);
+                for (std::uint64_t i; !failed && (i = next++) < clusters;) state.run(i, kernel);
             } catch (...) {
                 running = outer;
                 throw;
@@ -151,6 +154,18 @@ void load_box(const BoxCopy& copy) {
 }
 void store_box(const BoxCopy& copy) {
     current_block().store_box(copy);
+}
+void load_box_for_cluster(const BoxCopy& copy, unsigned blocks) {
+    current_block().load_box_for_cluster(copy, blocks);
+}
+void arrive_in_cluster(std::size_t block, std::size_t offset) {
+    current_block().arrive_in_cluster(block, offset);
+}
+void send(std::size_t block, std::size_t offset, const void* data, std::size_t barrier) {
+    current_block().send(block, offset, data, barrier);
+}
+void cluster_barrier() {
+    current_block().cluster_barrier();
 }
 void commit_stores() {
     current_block().commit_stores();

@@ -55,6 +55,8 @@ struct Options {
     bool copies_arrive_at_once = false;  ///< asynchronous copies do not wait to be waited for
     std::uint64_t shuffle = 0;  ///< not 0: warps in a random order, some warps and lanes delayed,
                                 ///< boxes at random moments; the same for the same number
+    unsigned cluster = 1;       ///< blocks in x that run at the same time and reach each other's
+                                ///< shared memory (hopper.h); the grid is a multiple of it
     int workers = 0;            ///< OS threads that run blocks; 0: as many as OpenMP offers
 };
 
@@ -71,7 +73,7 @@ inline constexpr unsigned WARP_SIZE = 32;
 /// Runs `kernel` once for every thread of every block.
 /// @param shared_bytes dynamic shared memory of each block
 /// @throws Fault on the first fault found; std::invalid_argument for a block of 0 or over 1024
-///         threads or not a multiple of 32
+///         threads or not a multiple of 32, and for a grid that is no whole number of clusters
 Counters run(Dim3 grid, Dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel,
              const Options& options = {});
 
@@ -80,6 +82,7 @@ Counters run(Dim3 grid, Dim3 block, std::size_t shared_bytes, const std::functio
 /// Coordinates of the running thread, set before it resumes.
 struct ThreadPosition {
     Dim3 thread, block, block_dim, grid_dim;
+    unsigned block_in_cluster = 0;
 };
 const ThreadPosition& position();
 
@@ -120,7 +123,7 @@ void commit_copies();
 /// Waits until at most `pending` of the thread's latest groups are still on their way.
 void wait_copies(std::size_t pending);
 
-/// Start and size of the block's dynamic shared memory.
+/// Start and size of the running block's dynamic shared memory. Offsets are from there.
 std::byte* shared_base();
 std::size_t shared_size();
 

@@ -14,17 +14,20 @@
 ///    barrier that orders the two;
 ///  - registers of a product that change before its wait; products without fence_products() since
 ///    the last wait; warps of a warpgroup that do not issue the same;
-///  - threads, warps or blocks that end while a store, a product or a box is on its way.
+///  - threads, warps or blocks that end while a store, a product or a box is on its way;
+///  - access to another block's memory where there is no cluster, or by an instruction for the own;
+///    to a block that has ended, or may have: no cluster_barrier() between that and its end.
 ///
 /// It does not see registers that change between fence_products() and a product, whether the
 /// registers that setmaxnreg asks for are there, or races in global memory. A message from one lane
 /// counts for all lanes of its warp that have got there (Clocks). The accesses of copies and
-/// products to shared memory are not counted.
+/// products to shared memory are not counted. Bytes of the second block of a cluster are told as if
+/// its memory followed that of the first, in units of 1024.
 
 #include <cstddef>
 #include <cstdint>
 
-#include "common/executor/box_copies.h"
+#include "common/executor/messages.h"
 #include "common/executor/warpgroup_products.h"
 
 namespace fa::executor {
@@ -41,6 +44,16 @@ void wait_phase(std::size_t offset, unsigned parity);
 /// Begins to load a box. Its place holds NaN from now on; it arrives when no thread can go on
 /// otherwise (unless Options::copies_arrive_at_once or Options::shuffle).
 void load_box(const BoxCopy& copy);
+/// The same to the same place in every block of the cluster whose bit is set in `blocks`. They need
+/// not arrive together.
+void load_box_for_cluster(const BoxCopy& copy, unsigned blocks);
+/// Arrives at a barrier of a block of the cluster.
+void arrive_in_cluster(std::size_t block, std::size_t offset);
+/// Sends 16 bytes to a block of the cluster and announces them to a barrier there, as late as
+/// boxes.
+void send(std::size_t block, std::size_t offset, const void* data, std::size_t barrier);
+/// Waits until all threads of the cluster have come.
+void cluster_barrier();
 /// Begins to store a box; shared memory is read when the thread waits for it. Written are whole
 /// units of 16 bytes (BoxCopy::written()).
 void store_box(const BoxCopy& copy);

@@ -39,7 +39,7 @@ inline void sleep_if_chosen() {}
 
 /// mbarrier.init.
 inline void init_barrier(SharedAddress b, int arrivals) {
-    executor::init_barrier(b, arrivals);
+    executor::init_barrier(own_offset(b), arrivals);
 }
 /// Makes initialised barriers visible to copies.
 inline void publish_barriers() {
@@ -48,17 +48,17 @@ inline void publish_barriers() {
 /// mbarrier.arrive.
 inline void arrive(SharedAddress b) {
     sleep_if_chosen();
-    executor::arrive(b, 0);
+    executor::arrive(own_offset(b), 0);
 }
 /// mbarrier.arrive.expect_tx.
 inline void arrive_expecting(SharedAddress b, std::uint32_t bytes) {
     sleep_if_chosen();
-    executor::arrive(b, bytes);
+    executor::arrive(own_offset(b), bytes);
 }
 /// mbarrier.try_wait.parity until it succeeds.
 inline void wait_phase(SharedAddress b, unsigned parity) {
     sleep_if_chosen();
-    executor::wait_phase(b, parity);
+    executor::wait_phase(own_offset(b), parity);
     sleep_if_chosen();
 }
 
@@ -67,12 +67,12 @@ inline void wait_phase(SharedAddress b, unsigned parity) {
 /// cp.async.bulk.tensor, to shared memory.
 inline void load_box(SharedAddress to, const TensorMap& map, SharedAddress barrier, int channel,
                      int token, int head, int batch) {
-    executor::load_box({map, to, {channel, token, head, batch}, barrier});
+    executor::load_box({map, own_offset(to), {channel, token, head, batch}, own_offset(barrier)});
 }
 /// cp.async.bulk.tensor, to global memory.
 inline void store_box(const TensorMap& map, SharedAddress from, int channel, int token, int head,
                       int batch) {
-    executor::store_box({map, from, {channel, token, head, batch}});
+    executor::store_box({map, own_offset(from), {channel, token, head, batch}});
 }
 /// Ends a group of stores.
 inline void commit_stores() {
@@ -88,6 +88,43 @@ inline void prefetch_map(const TensorMap&) {}
 /// fence.proxy.async.
 inline void publish_for_copies() {
     executor::publish_for_copies();
+}
+
+// ---- Clusters
+
+/// %cluster_ctarank.
+inline int block_in_cluster() {
+    return static_cast<int>(executor::position().block_in_cluster);
+}
+/// mapa.
+inline SharedAddress address_in_block(SharedAddress address, int block) {
+    return static_cast<SharedAddress>(block) * BLOCK_MEMORY + address % BLOCK_MEMORY;
+}
+/// mbarrier.arrive, at any block's barrier.
+inline void arrive_in_cluster(SharedAddress b) {
+    sleep_if_chosen();
+    executor::arrive_in_cluster(b / BLOCK_MEMORY, b % BLOCK_MEMORY);
+}
+/// cp.async.bulk.tensor, to the same place in several blocks.
+inline void load_box_for_cluster(SharedAddress to, const TensorMap& map, SharedAddress barrier,
+                                 int channel, int token, int head, int batch,
+                                 std::uint16_t blocks) {
+    executor::load_box_for_cluster(
+        {map, own_offset(to), {channel, token, head, batch}, own_offset(barrier)}, blocks);
+}
+/// st.async.
+template <class U>
+void send(SharedAddress to, const U& x, SharedAddress barrier) {
+    static_assert(sizeof(U) == executor::Message::BYTES);
+    if (to / BLOCK_MEMORY != barrier / BLOCK_MEMORY)
+        executor::fail("what is sent counts for a barrier of the block that it is sent to");
+    executor::send(to / BLOCK_MEMORY, to % BLOCK_MEMORY, &x, barrier % BLOCK_MEMORY);
+}
+/// barrier.cluster.
+inline void cluster_barrier() {
+    sleep_if_chosen();
+    executor::cluster_barrier();
+    sleep_if_chosen();
 }
 
 // ---- Roles
@@ -152,13 +189,17 @@ void pin(std::uint32_t (&)[N][4]) {}
 using Matrix = std::uint32_t;
 inline constexpr Matrix DEEPER_BY_ROWS = 16 * 2 / 16, DEEPER_BY_COLUMNS = 16 * 128 / 16;
 
+/// Which block of a cluster it is does not fit into a descriptor: the running one is meant.
+inline Matrix within_block(SharedAddress address) {
+    return address % BLOCK_MEMORY / 16;
+}
 /// Rows of 128 bytes that run along the depth.
 inline Matrix by_rows(SharedAddress address) {
-    return address / 16 + (1u << 16);
+    return within_block(address) + (1u << 16);
 }
 /// Rows of 128 bytes that run along N.
 inline Matrix by_columns(SharedAddress address, std::uint32_t box_bytes) {
-    return address / 16 + (box_bytes / 16 << 16);
+    return within_block(address) + (box_bytes / 16 << 16);
 }
 
 /// wgmma.mma_async.m64nNk16 of T (BFloat16 or Float16), accumulating fp32. The registers of D and
@@ -203,7 +244,7 @@ namespace detail {
 
 /// What a lane brings to stmatrix.
 struct StoredMatrixRow {
-    SharedAddress address;
+    std::uint32_t offset;
     std::uint32_t r[4];
 };
 
@@ -215,16 +256,17 @@ inline void write_matrices(const std::byte* operands, std::byte*) {
         std::memcpy(&lanes[lane], operands + executor::SLOT_BYTES * lane, sizeof lanes[lane]);
     for (unsigned lane = 0; lane < executor::WARP_SIZE; ++lane)
         for (unsigned m = 0; m < 4; ++m)
-            std::memcpy(shared + lanes[8 * m + lane / 4].address + 4 * (lane % 4),
-                        &lanes[lane].r[m], 4);
+            std::memcpy(shared + lanes[8 * m + lane / 4].offset + 4 * (lane % 4), &lanes[lane].r[m],
+                        4);
 }
 
 }  // namespace detail
 
 /// stmatrix.
 inline void store_matrices(SharedAddress row, const std::uint32_t (&r)[4]) {
-    executor::note_shared(row, 16, /*is_write=*/true);
-    const detail::StoredMatrixRow own{row, {r[0], r[1], r[2], r[3]}};
+    const std::uint32_t offset = own_offset(row);
+    executor::note_shared(offset, 16, /*is_write=*/true);
+    const detail::StoredMatrixRow own{offset, {r[0], r[1], r[2], r[3]}};
     executor::warp_compute(STORE_MATRICES, &own, sizeof own, detail::write_matrices);
 }
 /// x of another lane.

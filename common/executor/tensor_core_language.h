@@ -12,28 +12,40 @@
 namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
-/// A byte offset into the block's dynamic shared memory.
+/// An address in shared memory. As on the GPU, its upper bits say which block of a cluster it is
+/// in; the lower ones are the offset into that block's dynamic shared memory.
 using SharedAddress = std::uint32_t;
+inline constexpr SharedAddress BLOCK_MEMORY = 1u << 24;
 
 /// The address `byte_offset` bytes from the start of dynamic shared memory.
 inline SharedAddress shared_address(std::uint32_t byte_offset) {
-    return byte_offset;
+    return executor::position().block_in_cluster * BLOCK_MEMORY + byte_offset;
+}
+/// The offset of an address in the running block's own memory.
+inline std::uint32_t own_offset(SharedAddress address) {
+    if (address / BLOCK_MEMORY != executor::position().block_in_cluster)
+        executor::fail(fmt::format(
+            "an address in the memory of block {} of the cluster, where only the own is reached",
+            address / BLOCK_MEMORY));
+    return address % BLOCK_MEMORY;
 }
 
 /// Reads 2, 4 or 16 bytes.
 template <class U>
 U load_shared(SharedAddress from) {
-    executor::note_shared(from, sizeof(U), /*is_write=*/false);
+    const std::uint32_t offset = own_offset(from);
+    executor::note_shared(offset, sizeof(U), /*is_write=*/false);
     U value;
-    std::memcpy(static_cast<void*>(&value), executor::shared_base() + from, sizeof(U));
+    std::memcpy(static_cast<void*>(&value), executor::shared_base() + offset, sizeof(U));
     return value;
 }
 
 /// Writes 4 or 16 bytes.
 template <class U>
 void store_shared(SharedAddress to, const U& value) {
-    executor::note_shared(to, sizeof(U), /*is_write=*/true);
-    std::memcpy(executor::shared_base() + to, static_cast<const void*>(&value), sizeof(U));
+    const std::uint32_t offset = own_offset(to);
+    executor::note_shared(offset, sizeof(U), /*is_write=*/true);
+    std::memcpy(executor::shared_base() + offset, static_cast<const void*>(&value), sizeof(U));
 }
 
 /// cp.async. Arrives as late as it may (executor::copy_async()).
@@ -43,7 +55,7 @@ void copy_async(SharedAddress to, GlobalPointer<const T> from, int bytes) {
     if (bytes != 0 && bytes != 16)
         executor::fail(fmt::format("asynchronous copy of {} bytes, 0 or 16 are meant", bytes));
     if (bytes == 16) data = load_packed<16 / sizeof(T)>(from);
-    executor::copy_async(to, &data);
+    executor::copy_async(own_offset(to), &data);
 }
 /// Ends a group of copies.
 inline void commit_copies() {
@@ -60,8 +72,8 @@ enum WarpOperation { LOAD_MATRICES = 32, LOAD_MATRICES_TRANSPOSED, MULTIPLY_ADD,
 
 namespace detail {
 
-/// What a lane brings to ldmatrix.
-using MatrixRow = SharedAddress;
+/// What a lane brings to ldmatrix: an offset.
+using MatrixRow = std::uint32_t;
 /// Four registers, one for each matrix.
 using MatrixRegisters = std::array<std::uint32_t, 4>;
 
@@ -71,10 +83,10 @@ template <bool TRANSPOSED>
 void read_matrices(const std::byte* operands, std::byte* results) {
     const std::byte* const shared = executor::shared_base();
     const auto element = [&](unsigned matrix, unsigned row, unsigned column) -> std::uint32_t {
-        MatrixRow address;
-        std::memcpy(&address, operands + executor::SLOT_BYTES * (8 * matrix + row), sizeof address);
+        MatrixRow offset;
+        std::memcpy(&offset, operands + executor::SLOT_BYTES * (8 * matrix + row), sizeof offset);
         std::uint16_t bits;
-        std::memcpy(&bits, shared + address + 2 * column, sizeof bits);
+        std::memcpy(&bits, shared + offset + 2 * column, sizeof bits);
         return bits;
     };
     for (unsigned lane = 0; lane < executor::WARP_SIZE; ++lane) {
@@ -130,9 +142,10 @@ inline void any_of_lanes(const std::byte* operands, std::byte* results) {
 /// The lane's part in ldmatrix.
 template <bool TRANSPOSED>
 void load_four_matrices(std::uint32_t (&r)[4], SharedAddress row, WarpOperation operation) {
-    executor::note_shared(row, 16, /*is_write=*/false);
+    const MatrixRow offset = own_offset(row);
+    executor::note_shared(offset, 16, /*is_write=*/false);
     const std::byte* const result =
-        executor::warp_compute(operation, &row, sizeof row, read_matrices<TRANSPOSED>);
+        executor::warp_compute(operation, &offset, sizeof offset, read_matrices<TRANSPOSED>);
     std::memcpy(r, result, sizeof r);
 }
 
