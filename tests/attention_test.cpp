@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chapters/08_tensor_cores/ladder.h"
+#include "chapters/09_hopper/cuda_hopper.h"
 #include "chapters/09_hopper/executor_hopper.h"
 #include "chapters/09_hopper/ladder.h"
 #include "chapters/implementations.h"
@@ -47,6 +48,9 @@ std::vector<Implementation> implementations() {
         if (implementation.device == Device::FA_SUITE_DEVICE &&
             implementation.chapter >= first_chapter)
             chosen.push_back(implementation);
+#ifdef FA_HOPPER_ENABLED
+    if (Device::FA_SUITE_DEVICE == Device::cuda) chosen.push_back(CUDA_HOPPER_PAIRED);
+#endif
     return chosen;
 }
 

@@ -24,7 +24,7 @@ constexpr long long LATE = 100'000;
 
 /// A problem for each of the sizes that chapter 9 chooses among (chapters/09_hopper/hopper_host.h),
 /// on a GPU of 132 multiprocessors: those that fetch tiles from a counter have more than one tile
-/// for each.
+/// for each. What is for pairs of blocks has an entry of its own among gpu_implementations().
 std::vector<AttentionProblem> problems() {
     const auto problem = [](std::int64_t heads, std::int64_t length, std::int64_t head_dim,
                             bool causal) {
@@ -72,7 +72,9 @@ void for_each_call(Use&& use) {
             for (DType dtype : {DType::bf16, DType::f16}) {
                 p.dtype = dtype;
                 if (!implementation->why_unsupported(p).empty()) continue;
-                if (dtype == DType::f16 && implementation->name != "cuda_hopper") continue;
+                if (dtype == DType::f16 && implementation->name != "cuda_hopper" &&
+                    implementation->name != "cuda_hopper_paired")
+                    continue;
                 CAPTURE(std::string(implementation->name));
                 CAPTURE(describe(p));
                 use(Call{*implementation, p});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "chapters/09_hopper/cuda_hopper.h"
 #include "chapters/implementations.h"
 #include "common/attention_data.h"
 #include "common/cuda/device_buffer.h"
@@ -14,11 +15,15 @@
 
 namespace fa {
 
-/// All entries of the list that run on the GPU.
+/// All entries of the list that run on the GPU, and what the list would reach with the longest
+/// problems only.
 inline std::vector<const Implementation*> gpu_implementations() {
     std::vector<const Implementation*> list;
     for (const Implementation& implementation : all_implementations())
         if (implementation.device == Device::cuda) list.push_back(&implementation);
+#ifdef FA_HOPPER_ENABLED
+    list.push_back(&CUDA_HOPPER_PAIRED);
+#endif
     return list;
 }
 

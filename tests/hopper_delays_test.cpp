@@ -48,6 +48,7 @@ void for_each_delayed(Use&& use) {
     size(std::type_identity<LongHopper64<lazy>>{}, "executor_lazy_long_hopper_64");
     size(std::type_identity<ShortFullHopper64<rare>>{}, "executor_short_full_hopper_64");
     size(std::type_identity<LongHopper128<rare>>{}, "executor_long_hopper_128");
+    size(std::type_identity<PairedHopper128<rare>>{}, "executor_paired_hopper_128");
     size(std::type_identity<FewHopper64<rare>>{}, "executor_few_hopper_64");
     // What is chosen for the problem of this test.
     use.template operator()<OneSize<ShortHopper64<rare>>, ShortHopper64<rare>>(EXECUTOR_HOPPER);

@@ -42,7 +42,8 @@ TEST_CASE("hunt: every length comes, and of everything else enough") {
         const HuntCase c = hunt_case(n, random);
         const AttentionProblem& p = c.problem;
         if (n < HUNT_LENGTHS) lengths.insert(p.len_q);
-        seen["step"] += c.step > 0;
+        seen["step"] += c.step != HuntCase::LAST && c.step != HuntCase::PAIRED;
+        seen["pairs"] += c.step == HuntCase::PAIRED;
         seen["causal"] += p.causal;
         seen["other length"] += p.len_q != p.len_kv;
         seen["128 channels"] += p.head_dim == 128;
@@ -60,12 +61,13 @@ TEST_CASE("hunt: every length comes, and of everything else enough") {
         seen["graph"] += c.in_graph;
         seen["delayed"] += c.delayed;
         seen["delayed, last kernel, 128"] += c.delayed && c.step == 0 && p.head_dim > 64;
+        seen["delayed, pairs, 128"] += c.delayed && c.step == HuntCase::PAIRED && p.head_dim > 64;
         seen["delayed, last kernel, 64"] += c.delayed && c.step == 0 && p.head_dim <= 64;
     }
     CHECK(lengths.size() == 1025);
     CHECK(*lengths.begin() == 1);
     CHECK(*lengths.rbegin() == 2049);
-    CHECK(seen.size() == 19);
+    CHECK(seen.size() == 21);
     for (const auto& entry : seen) {
         const int count = entry.second;
         CAPTURE(entry.first);
@@ -81,7 +83,8 @@ TEST_CASE("hunt: no case is refused, and tensors lie apart on one grid of rows")
         const AttentionProblem& p = c.problem;
         CAPTURE(describe(c));
         validate(p);
-        CHECK(hopper_why_unsupported(p, c.step == 0 ? 128 : 64, 64) == "");
+        CHECK(hopper_why_unsupported(
+                  p, c.step == HuntCase::LAST || c.step == HuntCase::PAIRED ? 128 : 64, 64) == "");
         const HuntTensors laid_out = lay_out(c, far_away());
         const AttentionTensors& t = laid_out.tensors;
         CHECK_NOTHROW(validate(p, t));

@@ -17,7 +17,7 @@ struct DelayedKernel {
 };
 
 /// The last kernels, "cuda_hopper_delayed", and the ladder's steps in their order,
-/// "cuda_wgmma_delayed" and so on. Only in builds for 90a.
+/// "cuda_wgmma_delayed" and so on; then the last ones in pairs of blocks. Only in builds for 90a.
 std::span<const DelayedKernel> delayed_on_gpu();
 
 /// Delays what begins on the stream from now on. @throws CudaError

@@ -62,6 +62,7 @@ std::span<const DelayedKernel> delayed_on_gpu() {
         delayed_kernel<HopperLadderKernel<DiagonalStep>>("cuda_diagonal_delayed"),
         delayed_kernel<HopperLadderKernel<PersistentStep>>("cuda_persistent_delayed"),
         delayed_kernel<HopperLadderKernel<LazyHopperStep>>("cuda_hopper_lazy_delayed"),
+        delayed_kernel<PairedKernel>("cuda_hopper_paired_delayed"),
     };
     return KERNELS;
 }

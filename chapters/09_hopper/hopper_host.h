@@ -22,6 +22,13 @@ using LongHopper64 =
                  HopperSwitches{
                      .overlap = RESCALE == Rescale::rare ? Overlap::together : Overlap::scores,
                      .rescale = RESCALE}>;
+/// The same in pairs of blocks; nothing is gained by it, and no problem is given to it.
+template <Rescale RESCALE>
+using PairedHopper64 =
+    HopperConfig<64, 4, 64, 6, 2,
+                 HopperSwitches{.overlap = LongHopper64<RESCALE>::SWITCHES.overlap,
+                                .rescale = RESCALE,
+                                .cluster = 2}>;
 /// In blocks of one warpgroup a weighted sum runs beside the softmax; where there is no maximum to
 /// look for, it begins when the scores are here.
 template <Rescale RESCALE>
@@ -77,6 +84,32 @@ struct OneSize {
     template <class Config, class T>
     static constexpr auto function() {
         return hopper_function<Config, T>();
+    }
+};
+
+/// The longest ones in pairs of blocks, for problems of any size.
+struct PairedKernel {
+    /// Calls `use.template operator()<Config>()` with the sizes for a problem.
+    template <class Use>
+    static void with_config(const AttentionProblem& p, int, Use&& use) {
+        if (p.dtype == DType::bf16)
+            with_rescale<Rescale::rare>(p, use);
+        else
+            with_rescale<Rescale::lazy>(p, use);
+    }
+    /// The kernel function.
+    template <class Config, class T>
+    static constexpr auto function() {
+        return hopper_function<Config, T>();
+    }
+
+  private:
+    template <Rescale RESCALE, class Use>
+    static void with_rescale(const AttentionProblem& p, Use&& use) {
+        if (p.head_dim > 64)
+            use.template operator()<PairedHopper128<RESCALE>>();
+        else
+            use.template operator()<PairedHopper64<RESCALE>>();
     }
 };
 

@@ -29,9 +29,9 @@ namespace {
 
 /// The kernel of a case, as the door knows it.
 const Implementation& implementation_of(const HuntCase& c) {
-    static constexpr std::array KERNELS{&CUDA_HOPPER,   &CUDA_WGMMA,      &CUDA_PRODUCER,
-                                        &CUDA_OVERLAP,  &CUDA_PING_PONG,  &CUDA_WARPGROUPS,
-                                        &CUDA_DIAGONAL, &CUDA_PERSISTENT, &CUDA_HOPPER_LAZY};
+    static constexpr std::array KERNELS{
+        &CUDA_HOPPER,     &CUDA_WGMMA,    &CUDA_PRODUCER,   &CUDA_OVERLAP,     &CUDA_PING_PONG,
+        &CUDA_WARPGROUPS, &CUDA_DIAGONAL, &CUDA_PERSISTENT, &CUDA_HOPPER_LAZY, &CUDA_HOPPER_PAIRED};
     const auto step = static_cast<std::size_t>(c.step);
     return c.delayed ? delayed_on_gpu()[step].implementation : *KERNELS[step];
 }

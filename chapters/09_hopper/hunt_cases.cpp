@@ -43,12 +43,14 @@ HuntCase hunt_case(std::int64_t n, Random& random) {
     };
     HuntCase c;
     c.number = n;
-    c.step = n % 3 == 2 ? static_cast<int>(1 + below(8)) : 0;
+    if (n % 3 == 2) c.step = static_cast<int>(1 + below(8));
+    if (n % 6 == 1) c.step = HuntCase::PAIRED;
     AttentionProblem& p = c.problem;
     p.len_q = 1 + 2 * (n % HUNT_LENGTHS);
     p.len_kv = n % 4 == 3 ? 1 + below(2 * HUNT_LENGTHS - 1) : p.len_q;
     p.causal = below(2) == 0;
-    const std::int64_t most_channels = c.step == 0 ? 128 : 64;
+    const bool is_step = c.step != HuntCase::LAST && c.step != HuntCase::PAIRED;
+    const std::int64_t most_channels = is_step ? 64 : 128;
     switch (below(4)) {
         case 0: p.head_dim = 1 + below(most_channels); break;
         case 1: p.head_dim = most_channels; break;
@@ -73,7 +75,9 @@ HuntCase hunt_case(std::int64_t n, Random& random) {
 std::string describe(const HuntCase& c) {
     std::string text =
         fmt::format("case {}, {}, {}", c.number,
-                    c.step == 0 ? std::string("the last kernels") : fmt::format("step {}", c.step),
+                    c.step == HuntCase::LAST     ? "the last kernels"
+                    : c.step == HuntCase::PAIRED ? "the last kernels in pairs of blocks"
+                                                 : fmt::format("step {}", c.step),
                     describe(c.problem));
     if (c.problem.scale) text += fmt::format(", scale {}", *c.problem.scale);
     text += fmt::format(", {}", name_of(c.layout));

@@ -22,7 +22,8 @@ enum class HuntLayout {
 /// One case.
 struct HuntCase {
     std::int64_t number = 0;
-    int step = 0;  ///< of the ladder, 1 … 8; 0: the last kernels
+    static constexpr int LAST = 0, PAIRED = 9;
+    int step = LAST;  ///< of the ladder, 1 … 8; or the last kernels, by themselves or in pairs
     AttentionProblem problem;
     HuntLayout layout = HuntLayout::heads_first;
     bool in_graph = false;  ///< launches recorded in a CUDA graph and replayed

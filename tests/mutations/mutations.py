@@ -33,6 +33,7 @@ EXP2_KERNEL = "chapters/05_exp2/exp2_kernel.h"
 TENSOR_CORE_KERNEL = "chapters/08_tensor_cores/tensor_core_kernel.h"
 HOPPER_ARGUMENTS = "chapters/09_hopper/arguments.h"
 HOPPER_KERNEL = "chapters/09_hopper/hopper_kernel.h"
+HOPPER_MEMORY = "chapters/09_hopper/hopper_memory.h"
 SHORT_HOPPER_KERNEL = "chapters/09_hopper/short_kernel.h"
 STORE_TILE = "chapters/09_hopper/store_tile.h"
 TILE_WORK = "chapters/09_hopper/tile_work.h"
@@ -628,10 +629,13 @@ MUTATIONS = [
         "hopper_one_warp_for_four",
         HOPPER,
         "one warp hands a stage back for its warpgroup: the others may still read it, or miss a phase",
-        "        if (speaks) arrive(empty + 8 * stage());\n",
-        "        if (threadIdx.x % 128 == 0)\n"
-        "            for (int warp = 0; warp < 4; ++warp) arrive(empty + 8 * stage());\n",
-        HOPPER_KERNEL,
+        "        if (speaks) {\n"
+        "            if constexpr (Config::CLUSTER == 1)\n"
+        "                arrive(empty + 8 * stage());\n",
+        "        if (threadIdx.x % 128 == 0) {\n"
+        "            if constexpr (Config::CLUSTER == 1)\n"
+        "                for (int warp = 0; warp < 4; ++warp) arrive(empty + 8 * stage());\n",
+        HOPPER_MEMORY,
     ),
     mutation(
         "hopper_phase_of_the_next_round",
@@ -687,7 +691,7 @@ MUTATIONS = [
         "the second 64 channels of V are looked for where a shorter box would end",
         "first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(Config::BLOCK_N))),",
         "first_values(by_columns(memory.ring + Config::KV_BYTES, box_bytes(Config::BLOCK_N / 2))),",
-        HOPPER_KERNEL,
+        HOPPER_MEMORY,
     ),
     mutation(
         "hopper_sign_forgotten",
