@@ -121,8 +121,9 @@ template <class Config>
 std::int64_t hopper_blocks(const AttentionProblem& p, int multiprocessors) {
     const std::int64_t tiles = blocks_of(p, Config::BLOCK_M);
     constexpr int CLUSTER = cluster_of<Config>();
-    return CLUSTER *
-           (Config::PERSISTENT ? std::min<std::int64_t>(tiles, multiprocessors / CLUSTER) : tiles);
+    return CLUSTER * (Config::PERSISTENT
+                          ? std::min<std::int64_t>(tiles, std::max(1, multiprocessors / CLUSTER))
+                          : tiles);
 }
 
 }  // namespace FA_KERNEL_NAMESPACE

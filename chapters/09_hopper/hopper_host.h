@@ -3,6 +3,7 @@
 /// The last kernels as the host sees them: which sizes for which problem, the same choice on the
 /// GPU and the executor.
 
+#include <algorithm>
 #include <type_traits>
 
 #include "chapters/09_hopper/hopper_entries.h"
@@ -130,7 +131,7 @@ struct HopperKernel {
     static void with_rescale(const AttentionProblem& p, int multiprocessors, Use&& use) {
         if (p.head_dim > 64) {
             if (p.len_kv <= 512) return use.template operator()<ShortHopper128<RESCALE>>();
-            if (p.len_kv >= (p.causal ? 16384 : 4096))
+            if (in_pairs(p, multiprocessors))
                 return use.template operator()<PairedHopper128<RESCALE>>();
             return use.template operator()<LongHopper128<RESCALE>>();
         }
@@ -143,6 +144,16 @@ struct HopperKernel {
         if (!p.causal && short_and_full(p, multiprocessors))
             return use.template operator()<ShortFullHopper64<RESCALE>>();
         use.template operator()<LongHopper64<RESCALE>>();
+    }
+    /// Pairs of blocks read half as much, in tiles of twice the rows. With a mask one block waits
+    /// for the other at every diagonal; without one, tiles are alike, and all rounds of them should
+    /// be full.
+    static bool in_pairs(const AttentionProblem& p, int multiprocessors) {
+        if (p.causal) return p.len_kv >= 16384;
+        const auto rounds = [&](int rows, int at_once) {
+            return (blocks_of(p, rows) + at_once - 1) / at_once;
+        };
+        return rounds(384, std::max(1, multiprocessors / 2)) <= rounds(192, multiprocessors);
     }
     /// With a mask large tiles differ in length, and balance where there are several to a
     /// multiprocessor.

@@ -44,7 +44,7 @@ HuntCase hunt_case(std::int64_t n, Random& random) {
     HuntCase c;
     c.number = n;
     if (n % 3 == 2) c.step = static_cast<int>(1 + below(8));
-    if (n % 6 == 1) c.step = HuntCase::PAIRED;
+    if (n % 4 == 1) c.step = HuntCase::PAIRED;
     AttentionProblem& p = c.problem;
     p.len_q = 1 + 2 * (n % HUNT_LENGTHS);
     p.len_kv = n % 4 == 3 ? 1 + below(2 * HUNT_LENGTHS - 1) : p.len_q;
