@@ -7,7 +7,8 @@
 #                 small_card.json (the same card with 24 GiB)
 #   peers         peers.json: PyTorch and Triton at the shapes of benchmark.json
 #   tensor_cores  tensor_cores.json, tensor_cores_peers.json: chapter 8's kernel beside FlashAttention-2
-#   hopper        hopper.json, hopper_peers.json: chapter 9's beside cuDNN and FlashAttention-2, with power;
+#   hopper        hopper.json, hopper_peers.json: chapter 9's beside cuDNN and FlashAttention-2, each behind half a
+#                 second of its own load, with power;
 #                 hopper_rested.json, hopper_rested_peers.json: the same with a rest before each repetition;
 #                 hopper_hunt.json: a hunt for rare faults, in a million launches
 #   cpu           benchmark_cpu.json, peers_cpu.json: the processor
@@ -132,7 +133,7 @@ for part in "${parts[@]}"; do
             beside_peers tensor_cores 'cuda_tensor_cores$' flash 0 0 --cache cold "${shapes[@]}"
             ;;
         hopper)
-            beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.25 0 "${shapes[@]}"
+            beside_peers hopper 'cuda_hopper$' 'flash|cudnn' 0.5 0 "${shapes[@]}"
             beside_peers hopper_rested 'cuda_hopper$' 'flash|cudnn' 0 0.1 --cache cold "${shapes[@]}"
             run "$bin/ch09_hopper" --hunt 8 --hunt-processes 18 --json "$folder/hopper_hunt.json"
             ;;

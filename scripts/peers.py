@@ -219,6 +219,8 @@ def measure(name, attend, shape, arguments, device):
            "bytes": shape.tensor_bytes(), "flops": shape.flops(), "bound_ms": shape.bound_ms}
     try:
         case = (CpuCase if device == "cpu" else GpuCase)(attend, shape, arguments.seed)
+        # First: unless the repetitions rest, their rate is the one at that power.
+        power = None if device == "cpu" else mean_power(energy_counter(), case.seconds, arguments.power)
         repetitions = []
         for _ in range(arguments.repetitions):
             time.sleep(arguments.rest)
@@ -226,9 +228,6 @@ def measure(name, attend, shape, arguments, device):
             while sum(times) < REPETITION_SECONDS:
                 times.append(case.seconds())
             repetitions.append(sum(times) / (len(times) * case.calls))
-        power = None if device == "cpu" else mean_power(energy_counter(), case.seconds, arguments.power)
-        if power is not None:
-            time.sleep(arguments.power)  # the next case must not pay for what heated the card
         largest, relative = spot_errors(case, arguments.seed)
     except torch.cuda.OutOfMemoryError as error:
         return {**row, **NO_TIME, "status": "out_of_memory", "reason": str(error).splitlines()[0]}

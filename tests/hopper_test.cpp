@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "chapters/09_hopper/executor_entries.h"
@@ -205,6 +206,48 @@ TEST_CASE("hopper: a rare maximum that moves where its last place is 4") {
         CHECK(static_cast<double>(static_cast<float>(output.o[0])) ==
               doctest::Approx(gold.o[0]).epsilon(0.02));
     }
+}
+
+/// Whether a problem of 132 multiprocessors gets these sizes.
+template <class Wanted>
+bool gets(std::int64_t heads, std::int64_t length, std::int64_t head_dim, bool causal) {
+    const AttentionProblem p{.heads_q = heads,
+                             .heads_kv = heads,
+                             .len_q = length,
+                             .len_kv = length,
+                             .head_dim = head_dim,
+                             .dtype = DType::bf16,
+                             .causal = causal};
+    bool same = false;
+    HopperKernel::with_config(p, 132,
+                              [&]<class Config>() { same = std::is_same_v<Config, Wanted>; });
+    return same;
+}
+
+TEST_CASE("hopper: which sizes a problem gets") {
+    using enum Rescale;
+    CHECK(gets<FewHopper64<rare>>(48, 512, 64, true));
+    CHECK(gets<ShortHopper64<rare>>(48, 640, 64, true));
+    CHECK(gets<ShortHopper64<rare>>(48, 640, 64, false));
+    CHECK(gets<ShortFullHopper64<rare>>(70, 512, 64, false));
+    CHECK(gets<LongHopper64<rare>>(48, 1024, 64, true));
+    CHECK(gets<LongHopper64<rare>>(48, 4096, 64, false));
+    CHECK(gets<ShortHopper128<rare>>(64, 512, 128, true));
+    CHECK(gets<LongHopper128<rare>>(64, 1000, 128, true));
+    CHECK(gets<LongHopper128<rare>>(64, 8192, 128, true));
+    CHECK(gets<PairedHopper128<rare>>(64, 16384, 128, true));
+    CHECK(gets<PairedHopper128<rare>>(64, 4096, 128, false));
+    // 22 rounds of pairs against 21 of single blocks.
+    CHECK(gets<LongHopper128<rare>>(64, 8192, 128, false));
+    CHECK(gets<PairedHopper128<rare>>(64, 16384, 128, false));
+}
+
+TEST_CASE("hopper: a GPU of one multiprocessor gets a pair of blocks, too") {
+    const AttentionProblem p{.len_q = 1000, .len_kv = 1000, .head_dim = 128, .dtype = DType::bf16};
+    CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 1) == 2);
+    CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 5) == 4);
+    CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 132) == 6);
+    CHECK(gets<PairedHopper128<Rescale::rare>>(1, 1000, 128, false));
 }
 
 TEST_CASE("hopper: blocks fetch every tile once") {

@@ -41,6 +41,8 @@ class Cases {
             row.calls = case_->calls();
             row.kernels = case_->kernels();
             row.scratch_bytes = case_->scratch_bytes();
+            // Before the repetitions: unless they rest, their rate is the one at that power.
+            if (options_.power_seconds > 0) row.power_w = case_->power_w(options_.power_seconds);
             row.status = RowStatus::ok;
             row_ = &row;
         } catch (const OutOfMemory& error) {
@@ -64,7 +66,6 @@ class Cases {
     void finish() {
         if (row_) {
             row_->clock_mhz = case_->clock_mhz();
-            if (options_.power_seconds > 0) row_->power_w = case_->power_w(options_.power_seconds);
             progress_.advance();
         }
         case_.reset();

@@ -26,7 +26,7 @@ struct CaseOptions {
     std::uint64_t seed = 1;
     int threads = 0;           ///< of CPU implementations; 0: all
     double memory_limit = 0;   ///< bytes for inputs, outputs and scratch; 0: what the device has
-    double power_seconds = 0;  ///< of more runs behind the timed ones, for the power; 0: none
+    double power_seconds = 0;  ///< of more runs before the timed ones, for the power; 0: none
     double rest_seconds = 0;   ///< of nothing before each repetition; 0: none
 };
 

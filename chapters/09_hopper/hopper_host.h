@@ -145,6 +145,7 @@ struct HopperKernel {
             return use.template operator()<ShortFullHopper64<RESCALE>>();
         use.template operator()<LongHopper64<RESCALE>>();
     }
+    // [pairs]
     /// Pairs of blocks read half as much, in tiles of twice the rows. With a mask one block waits
     /// for the other at every diagonal; without one, tiles are alike, and all rounds of them should
     /// be full.
@@ -155,6 +156,7 @@ struct HopperKernel {
         };
         return rounds(384, std::max(1, multiprocessors / 2)) <= rounds(192, multiprocessors);
     }
+    // [pairs]
     /// With a mask large tiles differ in length, and balance where there are several to a
     /// multiprocessor.
     static bool short_and_causal(const AttentionProblem& p, int multiprocessors) {

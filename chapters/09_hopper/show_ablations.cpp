@@ -53,6 +53,7 @@ Timed time(const HopperVariant& variant, const AttentionProblem& p, const Hopper
     for (int n = 0; n < options.runs; ++n) seconds.push_back(graph.replay());
     const double clock = clock_mhz(stream);
     const auto power = gpu_power([&] { graph.replay(); }, power_seconds);
+    let_cool(power_seconds);
     std::ranges::nth_element(seconds, seconds.begin() + options.runs / 2);
     FA_CUDA_CHECK(
         cudaMemcpy(lse.data(), there.data, lse.size() * sizeof(float), cudaMemcpyDeviceToHost));

@@ -151,6 +151,7 @@ Measured measured(Program& program, const HopperOptions& options, const Modelled
     const GpuTiming timing = measure(timed, options.runs);
     const double clock = clock_mhz(timed.stream());
     const auto power = gpu_power([&] { timed.replay(); }, options.power_seconds);
+    let_cool(options.power_seconds);
     const double predicted = predicted_seconds(step, p, 1e6 * clock);
     auto row = Results::row(implementation, p);
     row["status"] = "ok";

@@ -117,10 +117,11 @@ std::optional<double> gpu_power(const std::function<void()>& work, double second
     FA_CUDA_CHECK(cudaGetDevice(&device));
     FA_CUDA_CHECK(cudaDeviceGetPCIBusId(pci_bus_id, sizeof pci_bus_id, device));
     static const EnergyCounter counter(pci_bus_id);
-    const std::optional<double> power = mean_power(counter, work, seconds);
-    // At its limit of power the GPU lowers its clock, and the next measurement must not pay for it.
+    return mean_power(counter, work, seconds);
+}
+
+void let_cool(double seconds) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    return power;
 }
 
 std::string watts(const std::optional<double>& power) {

@@ -42,9 +42,13 @@ class EnergyCounter {
 std::optional<double> mean_power(const EnergyCounter& counter, const std::function<void()>& work,
                                  double seconds);
 
-/// The same for the current CUDA device, which then rests as long; empty for 0 seconds. @throws
-/// CudaError; what `work` throws
+/// The same for the current CUDA device; empty for 0 seconds. At its limit of power a GPU lowers its
+/// clock: what is measured right behind this is measured under lasting load. @throws CudaError; what
+/// `work` throws
 std::optional<double> gpu_power(const std::function<void()>& work, double seconds);
+
+/// Waits as long as the GPU was loaded for, so that what is measured next does not pay for it.
+void let_cool(double seconds);
 
 /// "612 W", or "-" if it is not known.
 std::string watts(const std::optional<double>& power);
