@@ -234,6 +234,7 @@ TEST_CASE("hopper: which sizes a problem gets") {
     CHECK(gets<LongHopper64<rare>>(48, 4096, 64, false));
     CHECK(gets<ShortHopper128<rare>>(64, 512, 128, true));
     CHECK(gets<LongHopper128<rare>>(64, 1000, 128, true));
+    CHECK(gets<LongHopper128<rare>>(64, 768, 128, false));
     CHECK(gets<LongHopper128<rare>>(64, 8192, 128, true));
     CHECK(gets<PairedHopper128<rare>>(64, 16384, 128, true));
     CHECK(gets<PairedHopper128<rare>>(64, 4096, 128, false));
@@ -247,7 +248,7 @@ TEST_CASE("hopper: a GPU of one multiprocessor gets a pair of blocks, too") {
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 1) == 2);
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 5) == 4);
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 132) == 6);
-    CHECK(gets<PairedHopper128<Rescale::rare>>(1, 1000, 128, false));
+    CHECK(gets<PairedHopper128<Rescale::rare>>(1, 1024, 128, false));
 }
 
 TEST_CASE("hopper: blocks fetch every tile once") {

@@ -150,7 +150,7 @@ struct HopperKernel {
     /// for the other at every diagonal; without one, tiles are alike, and all rounds of them should
     /// be full.
     static bool in_pairs(const AttentionProblem& p, int multiprocessors) {
-        if (p.causal) return p.len_kv >= 16384;
+        if (p.len_kv < (p.causal ? 16384 : 1024)) return false;
         const auto rounds = [&](int rows, int at_once) {
             return (blocks_of(p, rows) + at_once - 1) / at_once;
         };
