@@ -11,7 +11,7 @@ namespace fa {
 
 /// Who sleeps at barriers, and how long.
 struct BarrierDelay {
-    int warp = -1;  ///< in each block; −1: none
+    int warp = -1;  ///< in each block, or each cluster, whose warps are numbered through; −1: none
     /// On the GPU at most a million (PTX ISA, "nanosleep", which sleeps up to twice as long). On
     /// the executor so many turns of other threads.
     int nanoseconds = 0;

@@ -62,7 +62,7 @@
 ///  - `block_in_cluster()`, and `address_in_block(address, block)`: the same place in that block
 ///  - `arrive_in_cluster(b)`: at a barrier of any block; who waits for it is in its block
 ///  - `load_box_for_cluster(..., blocks)`: load_box() to the same place in every block whose bit is
-///    set, and its bytes count for the same barrier there (multicast): read once, written twice
+///    set, and its bytes count for the same barrier there (multicast): read once, written in each
 ///  - `send(to, x, barrier)`: 16 bytes, which count for a barrier of the block they go to
 ///  - `cluster_barrier()` by all threads of all blocks. One has to come before the first access to
 ///    another block's memory, which may not have begun, and one after the last: it may have ended

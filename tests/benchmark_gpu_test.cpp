@@ -117,9 +117,12 @@ TEST_CASE("gpu: ceilings and predictions") {
     for (const Implementation* implementation : on_the_gpu()) {
         CAPTURE(implementation->name);
         const auto predicted = predicted_seconds(*implementation, p, ceilings);
-        REQUIRE(predicted);
+        const bool is_naive = implementation->name.find("naive") != std::string_view::npos;
+        const bool has_tiles = tiles_of(*implementation, p).has_value();
+        CHECK(predicted.has_value() == (is_naive || has_tiles));  // later chapters have their own
+        if (!predicted) continue;
         CHECK(*predicted >= bound_seconds(ceilings[0].second, p));
-        if (!tiles_of(*implementation, p)) continue;  // the scores may stay in L2, unpredicted
+        if (!has_tiles) continue;  // the scores may stay in L2, unpredicted
         const auto timed = prepare(*implementation, p, CacheState::cold, {});
         CHECK(time_case(*timed, 5).fastest > *predicted);
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -223,6 +224,33 @@ TEST_CASE("executor: a barrier of one block orders nothing in the other") {
     CHECK_FAULT(run(false), "race");
 }
 
+TEST_CASE("executor: warpgroups and named barriers are counted within each block of a cluster") {
+    const auto run = [](unsigned threads, const std::function<void()>& kernel) {
+        executor::run({2}, {threads}, 1024, kernel, {.cluster = 2});
+    };
+    // Five warps: the second block's warpgroup begins at the sixth warp of the cluster.
+    CHECK_NOTHROW(run(160, [] {
+        if (thread() < 128) decrease_registers<24>();
+    }));
+    CHECK_FAULT(run(160,
+                    [] {
+                        if (thread() < 96) decrease_registers<24>();
+                    }),
+                "do not issue the same");
+    CHECK_FAULT(run(64, [] { named_barrier_wait(1, 128); }), "whole warps of the block are meant");
+}
+
+TEST_CASE("executor: a product reads the own block's memory") {
+    executor::run({2}, {128}, 1024,
+                  [] {
+                      const SharedAddress other =
+                          address_in_block(shared_address(0), 1 - block_in_cluster());
+                      CHECK_FAULT(by_rows(other), "only the own is reached");
+                      CHECK_FAULT(by_columns(other, BOX), "only the own is reached");
+                  },
+                  {.cluster = 2});
+}
+
 TEST_CASE("executor: an impossible cluster is refused") {
     const auto run = [](unsigned blocks, unsigned cluster) {
         executor::run({blocks}, {32}, 0, [] {}, {.cluster = cluster});
@@ -230,6 +258,8 @@ TEST_CASE("executor: an impossible cluster is refused") {
     CHECK_NOTHROW(run(6, 3));
     CHECK_THROWS_AS(run(5, 2), std::invalid_argument);
     CHECK_THROWS_AS(run(4, 0), std::invalid_argument);
+    CHECK_NOTHROW(run(8, 8));
+    CHECK_THROWS_AS(run(9, 9), std::invalid_argument);
 }
 
 }  // namespace

@@ -166,13 +166,15 @@ TEST_CASE("executor: groups of products are waited for in order") {
 }
 
 TEST_CASE("executor: wrong products are refused") {
-    const auto multiply = [](Matrix a, Matrix b) {
-        with_zeros([&](float(&d)[8][4], float(&)[8][4]) { Scores::multiply(d, a, b); });
+    const auto multiply = [](SharedAddress a, SharedAddress b, Matrix deeper = 0) {
+        with_zeros([&](float(&d)[8][4], float(&)[8][4]) {
+            Scores::multiply(d, by_rows(a), by_rows(b) + deeper);
+        });
     };
-    CHECK_FAULT(multiply(by_rows(128), by_rows(8192)), "first row of eight");
-    CHECK_FAULT(multiply(by_rows(0), by_rows(8192 + 16)), "16 columns");
-    CHECK_FAULT(multiply(by_rows(0), by_rows(8192) + 4 * DEEPER_BY_ROWS), "first row of eight");
-    CHECK_FAULT(multiply(by_rows(0), by_rows(31 * 1024)), "of 32768");
+    CHECK_FAULT(multiply(128, 8192), "first row of eight");
+    CHECK_FAULT(multiply(0, 8192 + 16), "16 columns");
+    CHECK_FAULT(multiply(0, 8192, 4 * DEEPER_BY_ROWS), "first row of eight");
+    CHECK_FAULT(multiply(0, 31 * 1024), "of 32768");
     CHECK_FAULT(with_zeros([](float(&d)[8][4], float(&)[8][4]) {
                     Sum::multiply(d, by_rows(0), by_columns(8192 + 512, 8192));
                 }),

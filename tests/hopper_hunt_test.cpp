@@ -44,6 +44,7 @@ TEST_CASE("hunt: every length comes, and of everything else enough") {
         if (n < HUNT_LENGTHS) lengths.insert(p.len_q);
         seen["step"] += c.step != HuntCase::LAST && c.step != HuntCase::PAIRED;
         seen["pairs"] += c.step == HuntCase::PAIRED;
+        seen["pairs, other length"] += c.step == HuntCase::PAIRED && p.len_q != p.len_kv;
         seen["causal"] += p.causal;
         seen["other length"] += p.len_q != p.len_kv;
         seen["128 channels"] += p.head_dim == 128;
@@ -60,14 +61,16 @@ TEST_CASE("hunt: every length comes, and of everything else enough") {
         seen["packed"] += c.layout == HuntLayout::packed;
         seen["graph"] += c.in_graph;
         seen["delayed"] += c.delayed;
-        seen["delayed, last kernel, 128"] += c.delayed && c.step == 0 && p.head_dim > 64;
+        seen["delayed, last kernel, 128"] +=
+            c.delayed && c.step == HuntCase::LAST && p.head_dim > 64;
         seen["delayed, pairs, 128"] += c.delayed && c.step == HuntCase::PAIRED && p.head_dim > 64;
-        seen["delayed, last kernel, 64"] += c.delayed && c.step == 0 && p.head_dim <= 64;
+        seen["delayed, last kernel, 64"] +=
+            c.delayed && c.step == HuntCase::LAST && p.head_dim <= 64;
     }
     CHECK(lengths.size() == 1025);
     CHECK(*lengths.begin() == 1);
     CHECK(*lengths.rbegin() == 2049);
-    CHECK(seen.size() == 21);
+    CHECK(seen.size() == 22);
     for (const auto& entry : seen) {
         const int count = entry.second;
         CAPTURE(entry.first);

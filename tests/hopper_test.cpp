@@ -42,6 +42,12 @@ using OldWays = HopperConfig<64, 2, 64, 3, 2,
                                             .store_by_tma = false,
                                             .move_registers = false}>;
 
+/// Pairs of blocks of other sizes, and with switches the other way.
+using OtherPairs =
+    HopperConfig<64, 2, 64, 2, 1,
+                 HopperSwitches{
+                     .ping_pong = true, .in_advance = true, .store_by_tma = false, .cluster = 2}>;
+
 /// Calls `use.template operator()<Kernel, Config>(name)` for every kernel.
 template <class Use>
 void for_each_kernel(Use&& use) {
@@ -61,6 +67,10 @@ void for_each_kernel(Use&& use) {
     size(std::type_identity<LongHopper128<rare>>{}, "long, 128 channels");
     size(std::type_identity<ShortHopper128<rare>>{}, "short, 128 channels");
     size(std::type_identity<ShortHopper128<lazy>>{}, "short and lazy, 128 channels");
+    size(std::type_identity<PairedHopper64<rare>>{}, "pairs, 64 channels");
+    size(std::type_identity<PairedHopper128<rare>>{}, "pairs, 128 channels");
+    size(std::type_identity<PairedHopper128<lazy>>{}, "pairs and lazy, 128 channels");
+    size(std::type_identity<OtherPairs>{}, "other pairs");
     size(std::type_identity<TurnsAndDiagonals>{}, "turns and diagonals");
     size(std::type_identity<NoOverlap>{}, "no overlap");
     size(std::type_identity<LateSums>{}, "late sums");
@@ -208,47 +218,46 @@ TEST_CASE("hopper: a rare maximum that moves where its last place is 4") {
     }
 }
 
-/// Whether a problem of 132 multiprocessors gets these sizes.
+/// Whether a problem gets these sizes, on so many multiprocessors.
 template <class Wanted>
-bool gets(std::int64_t heads, std::int64_t length, std::int64_t head_dim, bool causal) {
+bool gets(std::int64_t heads, std::int64_t len_q, std::int64_t len_kv, std::int64_t head_dim,
+          bool causal, int multiprocessors = 132) {
     const AttentionProblem p{.heads_q = heads,
                              .heads_kv = heads,
-                             .len_q = length,
-                             .len_kv = length,
+                             .len_q = len_q,
+                             .len_kv = len_kv,
                              .head_dim = head_dim,
                              .dtype = DType::bf16,
                              .causal = causal};
     bool same = false;
-    HopperKernel::with_config(p, 132,
+    HopperKernel::with_config(p, multiprocessors,
                               [&]<class Config>() { same = std::is_same_v<Config, Wanted>; });
     return same;
 }
 
-TEST_CASE("hopper: which sizes a problem gets") {
+TEST_CASE("hopper: sizes for a problem of 128 channels") {
     using enum Rescale;
-    CHECK(gets<FewHopper64<rare>>(48, 512, 64, true));
-    CHECK(gets<ShortHopper64<rare>>(48, 640, 64, true));
-    CHECK(gets<ShortHopper64<rare>>(48, 640, 64, false));
-    CHECK(gets<ShortFullHopper64<rare>>(70, 512, 64, false));
-    CHECK(gets<LongHopper64<rare>>(48, 1024, 64, true));
-    CHECK(gets<LongHopper64<rare>>(48, 4096, 64, false));
-    CHECK(gets<ShortHopper128<rare>>(64, 512, 128, true));
-    CHECK(gets<LongHopper128<rare>>(64, 1000, 128, true));
-    CHECK(gets<LongHopper128<rare>>(64, 768, 128, false));
-    CHECK(gets<LongHopper128<rare>>(64, 8192, 128, true));
-    CHECK(gets<PairedHopper128<rare>>(64, 16384, 128, true));
-    CHECK(gets<PairedHopper128<rare>>(64, 4096, 128, false));
+    CHECK(gets<ShortHopper128<rare>>(64, 512, 512, 128, true));
+    CHECK(gets<LongHopper128<rare>>(64, 1000, 1000, 128, true));
+    CHECK(gets<LongHopper128<rare>>(64, 768, 768, 128, false));
+    CHECK(gets<LongHopper128<rare>>(64, 8192, 8192, 128, true));
+    CHECK(gets<PairedHopper128<rare>>(64, 16384, 16384, 128, true));
+    CHECK(gets<PairedHopper128<rare>>(64, 4096, 4096, 128, false));
+    // The same keys for few queries, whose tiles all run at once.
+    CHECK(gets<LongHopper128<rare>>(256, 1, 16384, 128, true));
+    CHECK(gets<LongHopper128<rare>>(256, 512, 16384, 128, true));
+    CHECK(gets<LongHopper128<rare>>(256, 1, 16384, 128, false));
     // 22 rounds of pairs against 21 of single blocks.
-    CHECK(gets<LongHopper128<rare>>(64, 8192, 128, false));
-    CHECK(gets<PairedHopper128<rare>>(64, 16384, 128, false));
+    CHECK(gets<LongHopper128<rare>>(64, 8192, 8192, 128, false));
+    CHECK(gets<PairedHopper128<rare>>(64, 16384, 16384, 128, false));
 }
 
-TEST_CASE("hopper: a GPU of one multiprocessor gets a pair of blocks, too") {
+TEST_CASE("hopper: pairs of blocks on as many multiprocessors as there are") {
     const AttentionProblem p{.len_q = 1000, .len_kv = 1000, .head_dim = 128, .dtype = DType::bf16};
-    CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 1) == 2);
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 5) == 4);
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 132) == 6);
-    CHECK(gets<PairedHopper128<Rescale::rare>>(1, 1024, 128, false));
+    CHECK(gets<PairedHopper128<Rescale::rare>>(1, 1024, 1024, 128, false, 2));
+    CHECK(gets<LongHopper128<Rescale::rare>>(1, 1024, 1024, 128, false, 1));
 }
 
 TEST_CASE("hopper: blocks fetch every tile once") {
@@ -392,7 +401,8 @@ TEST_CASE("hopper: sizes for a problem") {
     using enum Rescale;
     CHECK(chosen(std::type_identity<FewHopper64<rare>>{}, 512));    // 384 blocks of 64 queries
     CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 576));  // 432
-    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 1000));
+    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 960));
+    CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1000));
     CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1024));
     CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 16384));
     p.dtype = DType::f16;  // whose weights have no room for a reference that stays

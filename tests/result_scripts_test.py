@@ -266,8 +266,8 @@ class Sentences(unittest.TestCase):
         return min(ratios), max(ratios)
 
     def test_the_headline(self):
-        """With a rest before each repetition, and in a long run without one."""
-        for names in ("hopper_rested.json", "hopper_rested_peers.json"), ("benchmark.json", "peers.json"):
+        """With a rest before each repetition, and under lasting load."""
+        for names in ("hopper_rested.json", "hopper_rested_peers.json"), ("hopper.json", "hopper_peers.json"):
             rows = self.rows(*names)
             for shapes in "causal", "full", "d128", "d128_full":
                 low, high = self.times_as_fast(rows, "cuda_hopper", ["torch_cudnn", "torch_flash"], shapes)

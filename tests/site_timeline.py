@@ -128,7 +128,7 @@ class Timeline(Browser):
             for phase in NAMES:
                 share = 100 * sum(e["end"] - e["begin"] for e in own if e["phase"] == phase) / total
                 self.assertAlmostEqual(float(shown.pop((phase, name)).removesuffix(" %")), share, delta=0.0501)
-            self.assertEqual(shown.pop(("tiles", name)), str(len({e["tile"] for e in own})))
+            self.assertEqual(shown.pop(("tiles", name)), str(len({(e["block"], e["tile"]) for e in own})))
         self.assertEqual(shown, {})
 
     def window(self):

@@ -10,8 +10,8 @@ namespace fa {
 /// "cuda_hopper". Only in builds for 90a.
 extern const Implementation CUDA_HOPPER;
 
-/// "cuda_hopper_paired": in pairs of blocks, whatever the problem. Not on the list: it is for tests,
-/// which would have to wait for the long problems that are given to it otherwise.
+/// "cuda_hopper_paired": in pairs of blocks, whatever the problem. Not on the list: it is for
+/// tests, which would have to wait for the long problems that are given to it otherwise.
 extern const Implementation CUDA_HOPPER_PAIRED;
 
 /// What the kernel for a problem needs of a multiprocessor. @throws CudaError

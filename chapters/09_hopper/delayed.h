@@ -13,7 +13,7 @@ namespace fa {
 /// A kernel that can be delayed, on the GPU.
 struct DelayedKernel {
     Implementation implementation;          ///< for bf16
-    int (*warps)(const AttentionProblem&);  ///< of a block
+    int (*warps)(const AttentionProblem&);  ///< of a block, or of a cluster of them
 };
 
 /// The last kernels, "cuda_hopper_delayed", and the ladder's steps in their order,

@@ -43,8 +43,9 @@ constexpr DelayedKernel delayed_kernel(std::string_view name) {
             },
             [](const AttentionProblem& p) {
                 int warps = 0;
-                Kernel::with_config(p, gpu_properties().multiprocessors,
-                                    [&]<class Config>() { warps = Config::THREADS / 32; });
+                Kernel::with_config(p, gpu_properties().multiprocessors, [&]<class Config>() {
+                    warps = cluster_of<Config>() * Config::THREADS / 32;
+                });
                 return warps;
             }};
 }

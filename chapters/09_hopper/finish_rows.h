@@ -21,7 +21,7 @@ inline constexpr float LARGEST_SHIFT = RESCALE == Rescale::rare     ? 0x1p23f
 // [finish]
 /// Divides the lane's two rows by their sums and stores their LSE. A row that sees no key becomes
 /// 0.
-/// @param row of the first, counted from the block's first
+/// @param row of the first, counted from at.first_q
 /// @return bit h: row h is not right and must be computed again. That is so if something is not
 ///         finite: a sum that has overflowed, or a NaN, which may belong to a key that the row does
 ///         not see (0·NaN is NaN, and a product knows no masks); and if its scores are beyond what

@@ -77,7 +77,7 @@ struct HopperConfig {
     static constexpr std::size_t SHARED_BYTES = POSITIONS + Q_SLOTS * 16;
     static_assert(HEAD_DIM == 64 || HEAD_DIM == 128);
     static_assert(BLOCK_N % 16 == 0 && WARPGROUPS >= 2 && WARPGROUPS <= 4 && STAGES >= 2);
-    static_assert(CLUSTER == 1 || (CLUSTER == 2 && PERSISTENT && BLOCK_N % (8 * CLUSTER) == 0));
+    static_assert(CLUSTER == 1 || (CLUSTER == 2 && BLOCK_N % (8 * CLUSTER) == 0));
     // The polynomial ends at 2^128, and would not tell.
     static_assert(SWITCHES.polynomial_eighths == 0 || RESCALE != Rescale::rare);
 };

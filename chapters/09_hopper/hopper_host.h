@@ -147,20 +147,21 @@ struct HopperKernel {
     }
     // [pairs]
     /// Pairs of blocks read half as much, in tiles of twice the rows. With a mask one block waits
-    /// for the other at every diagonal; without one, tiles are alike, and all rounds of them should
-    /// be full.
+    /// for the other at every diagonal; without one, tiles are alike, and pairs must not need a
+    /// round more.
     static bool in_pairs(const AttentionProblem& p, int multiprocessors) {
-        if (p.len_kv < (p.causal ? 16384 : 1024)) return false;
+        if (multiprocessors < 2 || p.len_kv < 1024) return false;
+        if (p.causal) return std::min(p.len_q, p.len_kv) >= 16384;
         const auto rounds = [&](int rows, int at_once) {
             return (blocks_of(p, rows) + at_once - 1) / at_once;
         };
-        return rounds(384, std::max(1, multiprocessors / 2)) <= rounds(192, multiprocessors);
+        return rounds(384, multiprocessors / 2) <= rounds(192, multiprocessors);
     }
     // [pairs]
     /// With a mask large tiles differ in length, and balance where there are several to a
     /// multiprocessor.
     static bool short_and_causal(const AttentionProblem& p, int multiprocessors) {
-        return p.len_kv < 1024 || blocks_of(p, 256) < multiprocessors;
+        return p.len_kv <= 960 || blocks_of(p, 256) < multiprocessors;
     }
     /// Without one they are alike: their last round may be nearly empty.
     static bool short_and_full(const AttentionProblem& p, int multiprocessors) {

@@ -32,6 +32,7 @@ const Implementation& implementation_of(const HuntCase& c) {
     static constexpr std::array KERNELS{
         &CUDA_HOPPER,     &CUDA_WGMMA,    &CUDA_PRODUCER,   &CUDA_OVERLAP,     &CUDA_PING_PONG,
         &CUDA_WARPGROUPS, &CUDA_DIAGONAL, &CUDA_PERSISTENT, &CUDA_HOPPER_LAZY, &CUDA_HOPPER_PAIRED};
+    static_assert(KERNELS.size() == HuntCase::PAIRED + 1);
     const auto step = static_cast<std::size_t>(c.step);
     return c.delayed ? delayed_on_gpu()[step].implementation : *KERNELS[step];
 }

@@ -47,7 +47,7 @@ HuntCase hunt_case(std::int64_t n, Random& random) {
     if (n % 4 == 1) c.step = HuntCase::PAIRED;
     AttentionProblem& p = c.problem;
     p.len_q = 1 + 2 * (n % HUNT_LENGTHS);
-    p.len_kv = n % 4 == 3 ? 1 + below(2 * HUNT_LENGTHS - 1) : p.len_q;
+    p.len_kv = below(4) == 0 ? 1 + below(2 * HUNT_LENGTHS - 1) : p.len_q;
     p.causal = below(2) == 0;
     const bool is_step = c.step != HuntCase::LAST && c.step != HuntCase::PAIRED;
     const std::int64_t most_channels = is_step ? 64 : 128;

@@ -80,7 +80,7 @@ __device__ FA_NOINLINE float plain_row(const Arguments<T>& a, int batch, int hea
 
 // [recompute]
 /// Computes the rows of a warp again that need it.
-/// @param first_row of the warp's 16, counted from the block's first
+/// @param first_row of the warp's 16, counted from at.first_q
 /// @param bad       bit h: the lane's row h (finish_rows())
 /// @param write     called for such a row with its number, an even channel, and two values
 template <int HEAD_DIM, class T, class Position, class Write>

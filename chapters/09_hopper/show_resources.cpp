@@ -109,7 +109,8 @@ void show_resources(Program& program, const HopperOptions& options) {
     for (const Choice& choice :
          {Choice{"few tiles, d64", 64, 512, true}, Choice{"short, d64", 64, 768, true},
           Choice{"short and full, d64", 64, 1024, false}, Choice{"long, d64", 64, 4096, true},
-          Choice{"short, d128", 128, 512, true}, Choice{"long, d128", 128, 4096, true}}) {
+          Choice{"short, d128", 128, 512, true}, Choice{"long, d128", 128, 4096, true},
+          Choice{"pairs, d128", 128, 4096, false}}) {
         p.head_dim = choice.head_dim;
         p.len_q = p.len_kv = choice.length;
         p.causal = choice.causal;

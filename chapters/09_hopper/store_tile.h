@@ -20,7 +20,7 @@ __device__ __forceinline__ std::uint32_t staged_offset(int row, int channel) {
 }
 
 /// Finishes a warp's rows and puts them into the tile; 16 rows and 16 channels an instruction.
-/// @param first_row of the warp's 16, counted from the block's first; the tile's first is a
+/// @param first_row of the warp's 16, counted from at.first_q; the tile's first is a
 ///                  multiple of 64
 template <class T, class Position, Rescale RESCALE, int COLUMN_TILES>
 __device__ __forceinline__ void finish_and_stage(const Arguments<T>& a, const Position& at,
@@ -50,7 +50,7 @@ __device__ __forceinline__ void finish_and_stage(const Arguments<T>& a, const Po
 /// read. A box is written in whole units of 16 bytes, beyond the last channel if head_dim is not a
 /// multiple of 8 (measured on an H200); what lies there is the caller's. Each warp then stores its
 /// rows by itself.
-/// @param first_row of the warp's 16, counted from the block's first
+/// @param first_row of the warp's 16, counted from at.first_q
 /// @param barrier   a named barrier of the warpgroup's own
 template <int HEAD_DIM, class T, class Position>
 __device__ __forceinline__ void store_tile(const HopperArguments<T>& a, const Position& at,

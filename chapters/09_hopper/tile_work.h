@@ -48,7 +48,7 @@ struct TileWork {
     }
 
     /// All of a tile but its end.
-    /// @param blocks      of keys that the whole block of threads is given
+    /// @param blocks      of keys that the whole block of threads is given, or its cluster
     /// @param own         those that the warpgroup's queries need
     /// @param row         the lane's first, counted from the first query of the head
     /// @param ring        stages as they arrive: wait(), release(), keys(), values()

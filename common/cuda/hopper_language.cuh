@@ -13,13 +13,22 @@ inline namespace FA_KERNEL_NAMESPACE {
 /// What TMA knows of a tensor; passed to a kernel by value, as part of a `__grid_constant__`.
 using TensorMap = CUtensorMap;
 
+/// %cluster_ctarank; 0 without a cluster.
+__device__ __forceinline__ int block_in_cluster() {
+    int block;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(block));
+    return block;
+}
+
 // ---- Delays
 #ifdef FA_BARRIER_DELAYS
 
 /// What the kernels of this file are delayed by.
 static __constant__ BarrierDelay barrier_delay;
 __device__ __forceinline__ void sleep_if_chosen() {
-    if (static_cast<int>(threadIdx.x) / 32 == barrier_delay.warp)
+    const int thread =
+        block_in_cluster() * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+    if (thread / 32 == barrier_delay.warp)
         __nanosleep(static_cast<unsigned>(barrier_delay.nanoseconds));
 }
 
@@ -112,11 +121,6 @@ __device__ __forceinline__ void publish_for_copies() {
 // ---- Clusters
 
 // [cluster]
-__device__ __forceinline__ int block_in_cluster() {
-    int block;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(block));
-    return block;
-}
 /// mapa.
 __device__ __forceinline__ SharedAddress address_in_block(SharedAddress address, int block) {
     SharedAddress result;

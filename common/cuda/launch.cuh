@@ -29,6 +29,7 @@ void launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads,
     // Always, not only above 48 KiB: the limit without it counts static shared memory too.
     FA_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(shared_bytes)));
+    static_assert(CLUSTER >= 1 && CLUSTER <= 8, "what every GPU with clusters takes");
     cudaLaunchAttribute attributes[2]{};
     unsigned count = 0;
     if constexpr (BEGIN == Begin::early) {

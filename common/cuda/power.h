@@ -42,9 +42,9 @@ class EnergyCounter {
 std::optional<double> mean_power(const EnergyCounter& counter, const std::function<void()>& work,
                                  double seconds);
 
-/// The same for the current CUDA device; empty for 0 seconds. At its limit of power a GPU lowers its
-/// clock: what is measured right behind this is measured under lasting load. @throws CudaError; what
-/// `work` throws
+/// The same for the current CUDA device; empty for 0 seconds. At its limit of power a GPU lowers
+/// its clock: what is measured right behind this is measured under lasting load. @throws CudaError;
+/// what `work` throws
 std::optional<double> gpu_power(const std::function<void()>& work, double seconds);
 
 /// Waits as long as the GPU was loaded for, so that what is measured next does not pay for it.

@@ -81,7 +81,7 @@ class PhaseBarrier {
     }
 
     const std::size_t offset;       ///< in shared memory
-    const std::size_t number;       ///< among the block's
+    const std::size_t number;       ///< among those of the cluster
     const std::size_t initialiser;  ///< thread
     bool published = false;         ///< to copies
 

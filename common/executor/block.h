@@ -177,6 +177,10 @@ class Block {
         return shared_.data() + (16 - address % 16) % 16;
     }
     std::size_t blocks() const { return options_.cluster; }
+    /// The number of a warp in its own block.
+    std::size_t warp_in_block(std::size_t warp) const {
+        return warp % (block_threads_ / WARP_SIZE);
+    }
     std::size_t block_of(const Thread& thread) const {
         return static_cast<std::size_t>(&thread - threads_.data()) / block_threads_;
     }

@@ -24,10 +24,10 @@ PhaseBarrier& Block::barrier_at(std::size_t place) {
         fail(fmt::format("no barrier was initialised at byte {} of shared memory", place));
     if (barrier->initialiser != current_ &&
         races_.would_race(clocks_.known(current_), place, 8, /*is_write=*/false))
-        fail(
-            fmt::format("the barrier at byte {} is used with no barrier of the block between its "
-                        "initialisation and this thread",
-                        place));
+        fail(fmt::format(
+            "the barrier at byte {} is used with no barrier of the block or cluster between its "
+            "initialisation and this thread",
+            place));
     return *barrier;
 }
 
@@ -81,7 +81,7 @@ void Block::named_barrier(int id, int threads, bool wait) {
     hopper();
     if (id < 1 || id >= Barriers::NAMED)
         fail(fmt::format("named barrier {}: there are 1 … {}", id, Barriers::NAMED - 1));
-    if (threads <= 0 || threads % 32 != 0 || static_cast<std::size_t>(threads) > threads_.size())
+    if (threads <= 0 || threads % 32 != 0 || static_cast<std::size_t>(threads) > block_threads_)
         fail(fmt::format("named barrier {} of {} threads: whole warps of the block are meant", id,
                          threads));
     NamedBarrier& barrier = hopper_->barriers.named(own_block(), id);

@@ -41,12 +41,13 @@ void Block::end_hopper() {
         set_current(warp * WARP_SIZE);
         if (!h.roles[warp].products.empty())
             fail("the warp ends with products on their way: wait_products<0>() is missing");
-        const WarpRole &first = h.roles[warp / 4 * 4], &own = h.roles[warp];
+        const std::size_t first_warp = warp - warp_in_block(warp) % 4;
+        const WarpRole &first = h.roles[first_warp], &own = h.roles[warp];
         if (own.instructions != first.instructions || own.hash != first.hash)
             fail(fmt::format(
                 "the warps of a warpgroup do not issue the same products and changes of registers: "
                 "warp {} has issued {} such instructions, warp {} {}{}",
-                warp / 4 * 4, first.instructions, warp, own.instructions,
+                first_warp, first.instructions, warp, own.instructions,
                 own.instructions == first.instructions ? ", others" : ""));
     }
     for (std::size_t block = 0; block < blocks(); ++block) {

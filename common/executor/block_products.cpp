@@ -70,7 +70,7 @@ void Block::product(const ProductShape& shape, const ProductRegisters& registers
         if (!shape.a_in_registers) check(MatrixPlace(a).problem(/*by_rows=*/true, 64));
         check(MatrixPlace(b).problem(!shape.b_is_rows, shape.n));
         // Each warp multiplies 16 of the 64 rows of A.
-        operands.a = a + static_cast<std::uint32_t>(w % 4 * 16 * 128 / 16);
+        operands.a = a + static_cast<std::uint32_t>(warp_in_block(w) % 4 * 16 * 128 / 16);
         operands.b = b;
         const std::uint32_t sequence = ++h.sequence;
         const Time* const known = common_knowledge(w);

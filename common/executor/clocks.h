@@ -14,11 +14,11 @@ using Time = std::uint32_t;
 /// For each clock, the first time that is not known to have passed.
 using Knowledge = std::vector<Time>;
 
-/// Clocks of what happens in a block: of each warp's own accesses, of its products, of its stores
-/// by boxes, and of the copies that arrive at one barrier. An access bears the time of its clock.
-/// It is ordered before what a thread does now if that thread knows the time to have passed: by a
-/// barrier of its warp or block, or by messages from thread to thread through the barriers of
-/// Hopper (an arrival releases what the thread knows, a wait acquires it).
+/// Clocks of what happens in a block or a cluster of them: of each warp's own accesses, of its
+/// products, of its stores by boxes, and of the copies that arrive at one barrier. An access bears
+/// the time of its clock. It is ordered before what a thread does now if that thread knows the time
+/// to have passed: by a barrier of its warp, block or cluster, or by messages from thread to thread
+/// through the barriers of Hopper (an arrival releases what the thread knows, a wait acquires it).
 ///
 /// A message from one lane covers what all lanes of its warp have done so far, for the clock is
 /// theirs together. A lane that has not got there yet is not covered; so where a lane releases

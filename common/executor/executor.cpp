@@ -45,9 +45,10 @@ Counters run(Dim3 grid, Dim3 block, std::size_t shared_bytes, const std::functio
         throw std::invalid_argument(
             fmt::format("executor: blocks of {} threads; 32, 64 … {} are possible", block.count(),
                         MAX_THREADS));
-    if (options.cluster == 0 || grid.x % options.cluster != 0)
+    if (options.cluster == 0 || options.cluster > MAX_CLUSTER || grid.x % options.cluster != 0)
         throw std::invalid_argument(fmt::format(
-            "executor: a grid of {} blocks in x, in clusters of {}", grid.x, options.cluster));
+            "executor: a grid of {} blocks in x, in clusters of {}; 1 … {} are possible", grid.x,
+            options.cluster, MAX_CLUSTER));
     const std::uint64_t blocks = grid.count(), clusters = blocks / options.cluster;
     const int offered = options.workers > 0 ? options.workers : omp_get_max_threads();
     const int workers = static_cast<int>(

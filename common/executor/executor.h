@@ -36,7 +36,8 @@ struct Counters {
     std::uint64_t shared_bytes_per_block = 0;
     std::uint64_t global_load_bytes = 0;
     std::uint64_t global_store_bytes = 0;
-    std::uint64_t barriers = 0;             ///< block-wide barriers, once per block
+    std::uint64_t barriers = 0;  ///< block-wide barriers, once per block; one of a cluster counts
+                                 ///< for each of its blocks
     std::uint64_t shared_instructions = 0;  ///< warp-wide shared-memory accesses (if counted)
     std::uint64_t shared_wavefronts = 0;    ///< clocks those take: 1 each without conflicts, 2 or 4
                                             ///< for 16-byte accesses (if counted)
@@ -69,11 +70,14 @@ class Fault : public std::runtime_error {
 /// The largest block, as on the GPU.
 inline constexpr unsigned MAX_THREADS = 1024;
 inline constexpr unsigned WARP_SIZE = 32;
+/// The largest cluster that every GPU with clusters takes (CUDA C++ Programming Guide).
+inline constexpr unsigned MAX_CLUSTER = 8;
 
 /// Runs `kernel` once for every thread of every block.
 /// @param shared_bytes dynamic shared memory of each block
 /// @throws Fault on the first fault found; std::invalid_argument for a block of 0 or over 1024
-///         threads or not a multiple of 32, and for a grid that is no whole number of clusters
+///         threads or not a multiple of 32, and for a grid that is no whole number of
+///         clusters, or for clusters of 0 or over MAX_CLUSTER blocks
 Counters run(Dim3 grid, Dim3 block, std::size_t shared_bytes, const std::function<void()>& kernel,
              const Options& options = {});
 

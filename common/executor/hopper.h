@@ -4,7 +4,8 @@
 /// shared memory. All throw Fault, with the numbers, for
 ///  - waits that never end: a deadlock, which includes a phase that was missed; named barriers to
 ///    which warps come with different numbers of threads, or that are left half full;
-///  - barriers in shared memory that are used before a barrier of the block, by copies before they
+///  - barriers in shared memory that are used before a barrier of the block (or, another's, of the
+///    cluster), by copies before they
 ///    are published, or touched by other instructions; arrivals or bytes beyond what is expected;
 ///  - bytes of shared memory that are touched while a box is on its way to them, or before the
 ///    thread has waited for it; boxes loaded, or bytes written, where another thread, a product or

@@ -24,7 +24,9 @@ enum HopperOperation { ELECT = 64, UNIFORM, FROM_LANE, STORE_MATRICES };
 inline BarrierDelay barrier_delay;
 /// The chosen warp sleeps.
 inline void sleep_if_chosen() {
-    if (static_cast<int>(threadIdx.x / executor::WARP_SIZE) == barrier_delay.warp)
+    const executor::ThreadPosition& at = executor::position();
+    const std::uint64_t thread = at.block_in_cluster * at.block_dim.count() + at.thread.x;
+    if (static_cast<int>(thread / executor::WARP_SIZE) == barrier_delay.warp)
         executor::sleep(barrier_delay.nanoseconds);
 }
 
@@ -92,7 +94,7 @@ inline void publish_for_copies() {
 
 // ---- Clusters
 
-/// %cluster_ctarank.
+/// %cluster_ctarank; 0 without a cluster.
 inline int block_in_cluster() {
     return static_cast<int>(executor::position().block_in_cluster);
 }
@@ -189,17 +191,13 @@ void pin(std::uint32_t (&)[N][4]) {}
 using Matrix = std::uint32_t;
 inline constexpr Matrix DEEPER_BY_ROWS = 16 * 2 / 16, DEEPER_BY_COLUMNS = 16 * 128 / 16;
 
-/// Which block of a cluster it is does not fit into a descriptor: the running one is meant.
-inline Matrix within_block(SharedAddress address) {
-    return address % BLOCK_MEMORY / 16;
-}
 /// Rows of 128 bytes that run along the depth.
 inline Matrix by_rows(SharedAddress address) {
-    return within_block(address) + (1u << 16);
+    return own_offset(address) / 16 + (1u << 16);
 }
 /// Rows of 128 bytes that run along N.
 inline Matrix by_columns(SharedAddress address, std::uint32_t box_bytes) {
-    return within_block(address) + (box_bytes / 16 << 16);
+    return own_offset(address) / 16 + (box_bytes / 16 << 16);
 }
 
 /// wgmma.mma_async.m64nNk16 of T (BFloat16 or Float16), accumulating fp32. The registers of D and

@@ -22,7 +22,7 @@ courseWidget.widget("timeline", (box, data, narrow, kept) => {
       const place = new Map(clocks.map((clock, i) => [clock, order ? i : clock]));
       schedule.changes = clocks.map((clock) => place.get(clock));
       schedule.clocks = data.phases.map(() => 0);
-      schedule.tiles = new Set(schedule.lanes.flatMap((lane) => lane.events.map((event) => event[1]))).size;
+      schedule.tiles = new Set(schedule.lanes.flatMap((lane) => lane.events.map((event) => `${lane.block} ${event[1]}`))).size;
       const blocks = new Set(schedule.lanes.map((lane) => lane.block)).size;
       schedule.lanes = schedule.lanes.map((lane) => {
         let begin = lane.begin;
