@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "chapters/09_hopper/hunt_compare.h"
 #include "common/cuda/random.h"
 #include "tests/gpu_late_copy.h"
 #include "tests/gpu_overlap.h"
@@ -85,6 +86,29 @@ void for_each_call(Use&& use) {
 void fill_normal(const DeviceBuffer& inputs, const Call& call, const CudaStream& stream) {
     fill_normal_on_device(inputs.data(), call.p.dtype, static_cast<std::int64_t>(inputs.size() / 2),
                           1, stream.get());
+}
+
+TEST_CASE("gpu: a thousand runs of each of chapter 9's kernels give the same bits") {
+    SKIP_WITHOUT_HOPPER();
+    const CudaStream stream;
+    for_each_call([&](const Call& call) {
+        if (call.implementation.chapter != 9) return;
+        fill_normal(call.inputs, call, stream);
+        const DeviceBuffer first(call.outputs.size()), differing(sizeof(unsigned long long));
+        fill(differing, 0, stream);
+        for (int run = 0; run < 1000; ++run) {
+            fill(call.outputs, NOTHING_YET, stream);
+            call.launch(stream);
+            if (run == 0)
+                FA_CUDA_CHECK(cudaMemcpyAsync(first.data(), call.outputs.data(), first.size(),
+                                              cudaMemcpyDeviceToDevice, stream.get()));
+            count_differing_words(call.outputs.data(), first.data(), first.size(),
+                                  differing.as<unsigned long long>(), stream.get());
+        }
+        stream.synchronize();
+        CHECK(unwritten(contents(first)) == 0);
+        CHECK(contents(differing) == Bytes(sizeof(unsigned long long)));
+    });
 }
 
 TEST_CASE("gpu overlap: a grid that does not wait for the one before it is found out") {

@@ -12,7 +12,7 @@ if(TARGET fa_ch09_cuda)
     target_link_libraries(fa_gpu_late_copy PUBLIC fa_options fa_cuda)
     set_target_properties(fa_gpu_late_copy PROPERTIES CUDA_ARCHITECTURES 90a-real)
     fa_test(test_gpu_overlap gpu_overlap_test.cpp
-        LIBS fa_implementations fa_gpu_late_copy
+        LIBS fa_implementations fa_ch09_experiments_cuda fa_gpu_late_copy
         LABELS gpu)
 endif()
 
