@@ -156,8 +156,7 @@ TEST_CASE("executor: what goes wrong between the blocks of a cluster is caught")
         CAPTURE(static_cast<int>(mistake));
         CHECK_THROWS_WITH_AS(wrong_sums(options, mistake), doctest::Contains(text), Fault);
     };
-    for (const Options& options : {Options{}, Options{.reverse_order = true},
-                                   Options{.copies_arrive_at_once = true}, Options{.shuffle = 1}}) {
+    for (const Options& options : ORDERS) {
         CAPTURE(options.shuffle);
         fault(Mistake::handed_back_to_one, "", options);
         fault(Mistake::half_announced, "", options);

@@ -19,6 +19,10 @@ using executor::Options;
 
 #define CHECK_FAULT(call, text) CHECK_THROWS_WITH_AS(call, doctest::Contains(text), Fault)
 
+/// Orders in each of which a mistake must show.
+inline const Options ORDERS[]{
+    {}, {.reverse_order = true}, {.copies_arrive_at_once = true}, {.shuffle = 1}};
+
 inline unsigned thread() {
     return threadIdx.x;
 }

@@ -179,8 +179,7 @@ TEST_CASE("executor: what goes wrong in a ring of stages is caught") {
         CAPTURE(static_cast<int>(mistake));
         CHECK_THROWS_WITH_AS(wrong_in_ring<2>(2, options, mistake), doctest::Contains(text), Fault);
     };
-    for (const Options& options : {Options{}, Options{.reverse_order = true},
-                                   Options{.copies_arrive_at_once = true}, Options{.shuffle = 1}}) {
+    for (const Options& options : ORDERS) {
         CAPTURE(options.shuffle);
         fault(Mistake::early_hand_back, "a product of warp", options);
         fault(Mistake::one_for_all, "a product of warp", options);

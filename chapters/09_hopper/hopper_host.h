@@ -64,71 +64,64 @@ using ShortHopper128 =
                      .overlap = Overlap::scores, .rescale = RESCALE, .in_advance = true}>;
 // [table]
 
-/// The kernel function for sizes and an element type.
-template <class Config, class T>
-constexpr auto hopper_function() {
-    if constexpr (requires { Config::Q_SLOTS; })
-        return &hopper_attention<Config, T>;
+/// The functions of all kernels that are described here.
+struct HopperFunctions {
+    /// The one for sizes and an element type.
+    template <class Config, class T>
+    static constexpr auto function() {
+        if constexpr (requires { Config::Q_SLOTS; })
+            return &hopper_attention<Config, T>;
+        else
+            return &short_hopper_attention<Config, T>;
+    }
+};
+
+/// Calls `use.template operator()<RESCALE>()` with what weights of a type have the range for.
+template <class Use>
+void with_rescale(DType dtype, Use&& use) {
+    if (dtype == DType::bf16)
+        use.template operator()<Rescale::rare>();
     else
-        return &short_hopper_attention<Config, T>;
+        use.template operator()<Rescale::lazy>();
 }
 
 /// One of the sizes for all problems, as a kernel (hopper_entries.h).
 template <class Size>
-struct OneSize {
+struct OneSize : HopperFunctions {
     /// Calls `use` with it.
     template <class Use>
     static void with_config(const AttentionProblem&, int, Use&& use) {
         use.template operator()<Size>();
     }
-    /// The kernel function.
-    template <class Config, class T>
-    static constexpr auto function() {
-        return hopper_function<Config, T>();
-    }
 };
 
 /// The longest ones in pairs of blocks, for problems of any size.
-struct PairedKernel {
+struct PairedKernel : HopperFunctions {
     /// Calls `use.template operator()<Config>()` with the sizes for a problem.
     template <class Use>
     static void with_config(const AttentionProblem& p, int, Use&& use) {
-        if (p.dtype == DType::bf16)
-            with_rescale<Rescale::rare>(p, use);
-        else
-            with_rescale<Rescale::lazy>(p, use);
-    }
-    /// The kernel function.
-    template <class Config, class T>
-    static constexpr auto function() {
-        return hopper_function<Config, T>();
-    }
-
-  private:
-    template <Rescale RESCALE, class Use>
-    static void with_rescale(const AttentionProblem& p, Use&& use) {
-        if (p.head_dim > 64)
-            use.template operator()<PairedHopper128<RESCALE>>();
-        else
-            use.template operator()<PairedHopper64<RESCALE>>();
+        with_rescale(p.dtype, [&]<Rescale RESCALE>() {
+            if (p.head_dim > 64)
+                use.template operator()<PairedHopper128<RESCALE>>();
+            else
+                use.template operator()<PairedHopper64<RESCALE>>();
+        });
     }
 };
 
 /// The last kernels.
-struct HopperKernel {
+struct HopperKernel : HopperFunctions {
     // [choice]
     /// Calls `use.template operator()<Config>()` with the sizes for a problem.
     template <class Use>
     static void with_config(const AttentionProblem& p, int multiprocessors, Use&& use) {
-        if (p.dtype == DType::bf16)
-            with_rescale<Rescale::rare>(p, multiprocessors, use);
-        else
-            with_rescale<Rescale::lazy>(p, multiprocessors, use);
+        with_rescale(p.dtype,
+                     [&]<Rescale RESCALE>() { with_sizes<RESCALE>(p, multiprocessors, use); });
     }
 
   private:
     template <Rescale RESCALE, class Use>
-    static void with_rescale(const AttentionProblem& p, int multiprocessors, Use&& use) {
+    static void with_sizes(const AttentionProblem& p, int multiprocessors, Use&& use) {
         if (p.head_dim > 64) {
             if (p.len_kv <= 512) return use.template operator()<ShortHopper128<RESCALE>>();
             if (in_pairs(p, multiprocessors))
@@ -152,10 +145,7 @@ struct HopperKernel {
     static bool in_pairs(const AttentionProblem& p, int multiprocessors) {
         if (multiprocessors < 2 || p.len_kv < 1024) return false;
         if (p.causal) return std::min(p.len_q, p.len_kv) >= 16384;
-        const auto rounds = [&](int rows, int at_once) {
-            return (blocks_of(p, rows) + at_once - 1) / at_once;
-        };
-        return rounds(384, multiprocessors / 2) <= rounds(192, multiprocessors);
+        return rounds_of(p, 384, multiprocessors / 2) <= rounds_of(p, 192, multiprocessors);
     }
     // [pairs]
     /// With a mask large tiles differ in length, and balance where there are several to a
@@ -165,18 +155,14 @@ struct HopperKernel {
     }
     /// Without one they are alike: their last round may be nearly empty.
     static bool short_and_full(const AttentionProblem& p, int multiprocessors) {
-        const std::int64_t tiles = blocks_of(p, 256);
-        const std::int64_t rounds = (tiles + multiprocessors - 1) / multiprocessors;
-        return p.len_kv <= 1536 && 5 * tiles < 4 * rounds * multiprocessors;
+        const std::int64_t places = rounds_of(p, 256, multiprocessors) * multiprocessors;
+        return p.len_kv <= 1536 && 5 * blocks_of(p, 256) < 4 * places;
     }
-
-  public:
+    /// Rounds of tiles of so many rows, of which so many run at once.
+    static std::int64_t rounds_of(const AttentionProblem& p, int rows, int at_once) {
+        return (blocks_of(p, rows) + at_once - 1) / at_once;
+    }
     // [choice]
-    /// The kernel function.
-    template <class Config, class T>
-    static constexpr auto function() {
-        return hopper_function<Config, T>();
-    }
 };
 
 }  // namespace FA_KERNEL_NAMESPACE

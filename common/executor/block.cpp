@@ -326,7 +326,7 @@ void Block::maybe_yield() {
 void Block::set_current(std::size_t thread) {
     current_ = thread;
     const Dim3 dim = position_.block_dim;
-    const auto block = static_cast<unsigned>(own_block());
+    const auto block = static_cast<unsigned>(thread / block_threads_);
     const unsigned linear = static_cast<unsigned>(thread % block_threads_);
     position_.thread = {linear % dim.x, linear / dim.x % dim.y, linear / dim.x / dim.y};
     position_.block = {first_block_.x + block, first_block_.y, first_block_.z};

@@ -184,7 +184,7 @@ class Block {
     std::size_t block_of(const Thread& thread) const {
         return static_cast<std::size_t>(&thread - threads_.data()) / block_threads_;
     }
-    std::size_t own_block() const { return current_ / block_threads_; }
+    std::size_t own_block() const { return position_.block_in_cluster; }
     /// The place of a byte of a block's memory in that of all.
     std::size_t at(std::size_t block, std::size_t offset) const {
         return block * block_bytes_ + offset;
