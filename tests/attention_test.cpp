@@ -49,7 +49,11 @@ std::vector<Implementation> implementations() {
             implementation.chapter >= first_chapter)
             chosen.push_back(implementation);
 #ifdef FA_HOPPER_ENABLED
-    if (Device::FA_SUITE_DEVICE == Device::cuda) chosen.push_back(CUDA_HOPPER_PAIRED);
+    if (Device::FA_SUITE_DEVICE == Device::cuda) {
+        chosen.push_back(CUDA_HOPPER_PAIRED);
+        for (const auto& sizes : {hopper_sizes64_on_gpu(), hopper_sizes128_on_gpu()})
+            for (const HopperSize& size : sizes) chosen.push_back(size.implementation);
+    }
 #endif
     return chosen;
 }

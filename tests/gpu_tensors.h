@@ -15,14 +15,16 @@
 
 namespace fa {
 
-/// All entries of the list that run on the GPU, and what the list would reach with the longest
-/// problems only.
+/// All entries of the list that run on the GPU, and those that the list would reach with some
+/// problems only: chapter 9's sizes.
 inline std::vector<const Implementation*> gpu_implementations() {
     std::vector<const Implementation*> list;
     for (const Implementation& implementation : all_implementations())
         if (implementation.device == Device::cuda) list.push_back(&implementation);
 #ifdef FA_HOPPER_ENABLED
     list.push_back(&CUDA_HOPPER_PAIRED);
+    for (const auto& sizes : {hopper_sizes64_on_gpu(), hopper_sizes128_on_gpu()})
+        for (const HopperSize& size : sizes) list.push_back(&size.implementation);
 #endif
     return list;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "chapters/09_hopper/ablation_kinds.h"
+#include "chapters/09_hopper/fit_pace.h"
 #include "chapters/09_hopper/hopper_model.h"
 #include "chapters/09_hopper/layout_results.h"
 #include "chapters/09_hopper/timeline.h"
@@ -118,6 +120,27 @@ TEST_CASE("the model: no step is faster than its busiest unit") {
                 CHECK(least_seconds(step, p, 1e9) <= predicted_seconds(step, p, 1e9));
             }
         }
+}
+
+TEST_CASE("paces: found again from the times that they predict") {
+    constexpr TilePace TRUE_PACE{.launch = 1, .start = 4, .step = 0.25, .alone = 0.4};
+    constexpr TileSize SIZE{.rows = 64, .at_once = 3};
+    std::vector<TimedLaunch> times;
+    for (const std::int64_t length : {64, 200, 512, 1024, 2048, 4096})
+        for (const bool causal : {false, true}) {
+            const AttentionProblem p = square(length, causal);
+            times.push_back({p, predicted_microseconds(p, 132, SIZE, TRUE_PACE)});
+        }
+    const auto close = [](double a, double b) { return std::fabs(a / b - 1) < 0.05; };
+    // One launch that took far too long changes nothing.
+    for (const double outlier : {1, 10}) {
+        times.front().microseconds *= outlier;
+        const TilePace found = fit_pace(times, 132, SIZE, {2, 3, 0.4, 0.3});
+        CHECK(close(found.start + found.launch, 5));
+        CHECK(close(found.step, 0.25));
+        CHECK(close(found.alone, 0.4));
+    }
+    CHECK(fit_pace(times, 132, SIZE, {2, 3, 0.4, 0}).alone == 0);
 }
 
 TEST_CASE("every element of D has one holder") {

@@ -61,9 +61,11 @@ void for_each_kernel(Use&& use) {
     size(std::type_identity<LongHopper64<rare>>{}, "long, 64 channels");
     size(std::type_identity<LongHopper64<lazy>>{}, "long and lazy, 64 channels");
     size(std::type_identity<ShortHopper64<rare>>{}, "short, 64 channels");
-    size(std::type_identity<ShortFullHopper64<rare>>{}, "short and full, 64 channels");
-    size(std::type_identity<FewHopper64<rare>>{}, "few tiles, 64 channels");
-    size(std::type_identity<FewHopper64<lazy>>{}, "few tiles and lazy, 64 channels");
+    size(std::type_identity<MediumHopper64<rare>>{}, "medium, 64 channels");
+    size(std::type_identity<MediumHopper64<lazy>>{}, "medium and lazy, 64 channels");
+    size(std::type_identity<WideHopper64>{}, "wide, 64 channels");
+    size(std::type_identity<FewHopper64<rare>>{}, "few, 64 channels");
+    size(std::type_identity<FewHopper64<lazy>>{}, "few and lazy, 64 channels");
     size(std::type_identity<LongHopper128<rare>>{}, "long, 128 channels");
     size(std::type_identity<ShortHopper128<rare>>{}, "short, 128 channels");
     size(std::type_identity<ShortHopper128<lazy>>{}, "short and lazy, 128 channels");
@@ -238,26 +240,23 @@ bool gets(std::int64_t heads, std::int64_t len_q, std::int64_t len_kv, std::int6
 TEST_CASE("hopper: sizes for a problem of 128 channels") {
     using enum Rescale;
     CHECK(gets<ShortHopper128<rare>>(64, 512, 512, 128, true));
-    CHECK(gets<LongHopper128<rare>>(64, 1000, 1000, 128, true));
-    CHECK(gets<LongHopper128<rare>>(64, 768, 768, 128, false));
-    CHECK(gets<LongHopper128<rare>>(64, 8192, 8192, 128, true));
+    CHECK(gets<LongHopper128<rare>>(64, 1024, 1024, 128, true));
+    CHECK(gets<LongHopper128<rare>>(64, 2048, 2048, 128, true));
     CHECK(gets<PairedHopper128<rare>>(64, 16384, 16384, 128, true));
     CHECK(gets<PairedHopper128<rare>>(64, 4096, 4096, 128, false));
+    // 128 tiles of 128 queries at once; 88 of 192 would take no less time.
+    CHECK(gets<ShortHopper128<rare>>(16, 1024, 1024, 128, false));
     // The same keys for few queries, whose tiles all run at once.
-    CHECK(gets<LongHopper128<rare>>(256, 1, 16384, 128, true));
-    CHECK(gets<LongHopper128<rare>>(256, 512, 16384, 128, true));
-    CHECK(gets<LongHopper128<rare>>(256, 1, 16384, 128, false));
-    // 22 rounds of pairs against 21 of single blocks.
-    CHECK(gets<LongHopper128<rare>>(64, 8192, 8192, 128, false));
-    CHECK(gets<PairedHopper128<rare>>(64, 16384, 16384, 128, false));
+    CHECK(gets<ShortHopper128<rare>>(64, 1, 16384, 128, true));
+    CHECK(gets<ShortHopper128<rare>>(64, 1, 16384, 128, false));
 }
 
 TEST_CASE("hopper: pairs of blocks on as many multiprocessors as there are") {
     const AttentionProblem p{.len_q = 1000, .len_kv = 1000, .head_dim = 128, .dtype = DType::bf16};
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 5) == 4);
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 132) == 6);
-    CHECK(gets<PairedHopper128<Rescale::rare>>(1, 1024, 1024, 128, false, 2));
-    CHECK(gets<LongHopper128<Rescale::rare>>(1, 1024, 1024, 128, false, 1));
+    CHECK(gets<PairedHopper128<Rescale::rare>>(1, 16384, 16384, 128, false, 2));
+    CHECK(gets<LongHopper128<Rescale::rare>>(1, 16384, 16384, 128, false, 1));
 }
 
 TEST_CASE("hopper: blocks fetch every tile once") {
@@ -384,6 +383,37 @@ TEST_CASE("hopper: registers that are moved were given to the block at its launc
     CHECK(finds_its_registers<ShortHopper64<Rescale::rare>>());  // moves none
 }
 
+TEST_CASE("hopper: what a launch should take") {
+    constexpr TilePace PACE{.launch = 1, .start = 2, .step = 3, .alone = 5};
+    CHECK(PACE.tile(4, 2) == 2 + 4 * 6);
+    CHECK(PACE.tile(4, 1) == 2 + 4 * 5);  // alone
+    AttentionProblem p{.batch = 2, .heads_q = 4, .heads_kv = 4, .len_q = 256, .len_kv = 130};
+    const auto on = [&](int multiprocessors, const TileSize& size) {
+        return predicted_microseconds(p, multiprocessors, size, PACE);
+    };
+    // 16 tiles, three blocks of keys: four rounds; one; two at a time, and two or one in the last.
+    CHECK(on(4, {.rows = 128, .at_once = 1}) == 1 + 4 * (2 + 3 * 5));
+    CHECK(on(16, {.rows = 128, .at_once = 1}) == 1 + (2 + 3 * 5));
+    CHECK(on(3, {.rows = 128, .at_once = 2}) == 1 + 2 * (2 + 3 * 6) + (2 + 3 * 6));
+    CHECK(on(7, {.rows = 128, .at_once = 2}) == 1 + (2 + 3 * 6) + (2 + 3 * 5));
+    // Two blocks of threads to a tile: half as many at once, and none on one multiprocessor.
+    CHECK(on(5, {.rows = 128, .at_once = 1, .blocks = 2}) == on(2, {.rows = 128, .at_once = 1}));
+    CHECK(std::isinf(on(1, {.rows = 128, .at_once = 1, .blocks = 2})));
+    // A tile with a quarter of its queries counts as 0.6 of one: 8 and 4.8 are two rounds on 7.
+    p.len_q = 160;
+    CHECK(on(7, {.rows = 128, .at_once = 1}) == 1 + 2 * (2 + 3 * 5));
+    CHECK(on(6, {.rows = 128, .at_once = 1}) == 1 + 3 * (2 + 3 * 5));
+    p.causal = true;
+    p.len_q = p.len_kv = 512;
+    // 32 tiles of two to eight blocks, five on the mean: 16 follow one another on each of two
+    // multiprocessors. On many, the longest decides.
+    CHECK(on(2, {.rows = 128, .at_once = 1}) == 1 + 16 * (2 + 5 * 5));
+    CHECK(on(100, {.rows = 128, .at_once = 1}) == 1 + (2 + 8 * 5));
+    CHECK(on(10, {.rows = 128, .at_once = 4}) == 1 + (2 + 8 * 7.5));
+    p.len_kv = 0;
+    CHECK(on(100, {.rows = 128, .at_once = 1}) == 3);
+}
+
 TEST_CASE("hopper: sizes for a problem") {
     AttentionProblem p{.batch = 4,
                        .heads_q = 12,
@@ -399,9 +429,7 @@ TEST_CASE("hopper: sizes for a problem") {
         return same;
     };
     using enum Rescale;
-    CHECK(chosen(std::type_identity<FewHopper64<rare>>{}, 512));    // 384 blocks of 64 queries
-    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 576));  // 432
-    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 960));
+    CHECK(chosen(std::type_identity<FewHopper64<rare>>{}, 512));
     CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1000));
     CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1024));
     CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 16384));
@@ -411,23 +439,22 @@ TEST_CASE("hopper: sizes for a problem") {
     p.dtype = DType::bf16;
     p.causal = false;
     CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 640));  // 480 blocks of 64, all at once
-    CHECK(chosen(std::type_identity<ShortFullHopper64<rare>>{}, 1024));  // 192 tiles of 256 queries
-    CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1280));       // 240, 9/10 of two rounds
-    CHECK(chosen(std::type_identity<ShortFullHopper64<rare>>{}, 1536));  // 288, 7/10 of three
+    CHECK(chosen(std::type_identity<WideHopper64>{}, 1024));        // 192 tiles of 256 queries
+    CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 1280));  // 240, 9/10 of two rounds
+    CHECK(chosen(std::type_identity<MediumHopper64<rare>>{}, 1536));  // 288, 7/10 of three
     CHECK(chosen(std::type_identity<LongHopper64<rare>>{}, 2048));
-    p.causal = true;
     p.batch = 1;
-    p.heads_q = p.heads_kv = 8;  // 128 tiles of 256 queries, too few
-    CHECK(chosen(std::type_identity<ShortHopper64<rare>>{}, 4096));
-    p.batch = p.heads_q = p.heads_kv = 1;
-    CHECK(chosen(std::type_identity<FewHopper64<rare>>{}, 16384));
+    CHECK(chosen(std::type_identity<MediumHopper64<rare>>{}, 2048));  // 132 tiles of 192 queries
+    p.causal = true;
+    p.heads_q = p.heads_kv = 1;
+    CHECK(chosen(std::type_identity<WideHopper64>{}, 16384));
     p.batch = 4;
     p.heads_q = p.heads_kv = 16;
     p.head_dim = 80;
     CHECK(chosen(std::type_identity<ShortHopper128<rare>>{}, 512));
     CHECK(chosen(std::type_identity<LongHopper128<rare>>{}, 1024));
     p.dtype = DType::f16;
-    CHECK(chosen(std::type_identity<LongHopper128<lazy>>{}, 4096));
+    CHECK(chosen(std::type_identity<PairedHopper128<lazy>>{}, 4096));
     CHECK(has_range_for<BFloat16>(rare));
     CHECK_FALSE(has_range_for<Float16>(rare));
     p.head_dim = 129;

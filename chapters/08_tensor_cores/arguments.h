@@ -18,8 +18,9 @@ struct Arguments : KernelArguments<T> {
 
 // [position]
 /// Longest blocks first, over all heads of a section and not only over one: blocks that run at the
-/// same time are equally long, and the short ones fill the gaps at the end. The K and V of a
-/// section fit into the L2 cache together.
+/// same time are equally long, and the short ones fill the gaps at the end. Without a mask the
+/// short one is the last, which may have fewer queries. The K and V of a section fit into the L2
+/// cache together.
 struct SectionPosition {
     int batch, head_q, head_kv, first_q;
 
@@ -32,7 +33,8 @@ struct SectionPosition {
         const int first_head = section * a.section_heads;
         const int heads = min(a.section_heads, a.heads_in_all - first_head);
         const int head = first_head + i % heads;
-        first_q = (q_blocks - 1 - i / heads) * block_m;
+        const int nth = i / heads;
+        first_q = (a.causal ? q_blocks - 1 - nth : nth) * block_m;
         batch = head / a.heads_q;
         head_q = head % a.heads_q;
         head_kv = head_q / a.heads_per_kv_head;

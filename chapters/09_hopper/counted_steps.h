@@ -27,9 +27,10 @@ void for_each_counted_step(Use&& use) {
     const auto size = [&]<class Config>(std::type_identity<Config>, std::string_view name) {
         use.template operator()<OneSize<Config>, Config>(name);
     };
-    size(std::type_identity<FewHopper64<rare>>{}, "last, few tiles");
+    size(std::type_identity<FewHopper64<rare>>{}, "last, few");
     size(std::type_identity<ShortHopper64<rare>>{}, "last, short");
-    size(std::type_identity<ShortFullHopper64<rare>>{}, "last, short, full");
+    size(std::type_identity<WideHopper64>{}, "last, wide");
+    size(std::type_identity<MediumHopper64<rare>>{}, "last, medium");
     size(std::type_identity<LongHopper64<rare>>{}, "last, long");
     size(std::type_identity<LongHopper64<lazy>>{}, "last, long, lazy");
 }

@@ -3,9 +3,9 @@
 /// The last kernels as the host sees them: which sizes for which problem, the same choice on the
 /// GPU and the executor.
 
-#include <algorithm>
-#include <type_traits>
+#include <tuple>
 
+#include "chapters/09_hopper/hopper_choice.h"
 #include "chapters/09_hopper/hopper_entries.h"
 #include "chapters/09_hopper/hopper_kernel.h"
 #include "chapters/09_hopper/short_kernel.h"
@@ -14,44 +14,41 @@ namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
 // [table]
-/// Long problems, up to 64 channels. With four warpgroups there is always another one's softmax to
-/// run beside, and a warpgroup waits for both of its products at once. Where maxima are searched
-/// for, the weighted sum runs beside the search.
+/// Problems with much to do, up to 64 channels. With four warpgroups there is always another one's
+/// softmax to run beside, and a warpgroup waits for both of its products at once. Where maxima are
+/// searched for, the weighted sum runs beside the search.
 template <Rescale RESCALE>
-using LongHopper64 =
-    HopperConfig<64, 4, 64, 6, 2,
-                 HopperSwitches{
-                     .overlap = RESCALE == Rescale::rare ? Overlap::together : Overlap::scores,
-                     .rescale = RESCALE}>;
-/// The same in pairs of blocks; nothing is gained by it, and no problem is given to it.
+inline constexpr HopperSwitches LONG64{
+    .overlap = RESCALE == Rescale::rare ? Overlap::together : Overlap::scores, .rescale = RESCALE};
+template <Rescale RESCALE>
+using LongHopper64 = HopperConfig<64, 4, 64, 6, 2, LONG64<RESCALE>>;
+/// Three warpgroups: smaller tiles, where larger ones would leave multiprocessors idle.
+template <Rescale RESCALE>
+using MediumHopper64 = HopperConfig<64, 3, 64, 6, 2, LONG64<RESCALE>>;
+/// Four in pairs of blocks; nothing is gained by it, and no problem is given to it.
 template <Rescale RESCALE>
 using PairedHopper64 =
     HopperConfig<64, 4, 64, 6, 2,
-                 HopperSwitches{.overlap = LongHopper64<RESCALE>::SWITCHES.overlap,
-                                .rescale = RESCALE,
-                                .cluster = 2}>;
+                 HopperSwitches{
+                     .overlap = LONG64<RESCALE>.overlap, .rescale = RESCALE, .cluster = 2}>;
 /// In blocks of one warpgroup a weighted sum runs beside the softmax; where there is no maximum to
 /// look for, it begins when the scores are here.
 template <Rescale RESCALE>
 inline constexpr HopperSwitches SHORT64{
     .overlap = RESCALE == Rescale::rare ? Overlap::softmax : Overlap::scores, .rescale = RESCALE};
-/// Short ones: four blocks of one warpgroup on a multiprocessor.
+/// Short problems: four blocks of one warpgroup on a multiprocessor.
 template <Rescale RESCALE>
 using ShortHopper64 = ShortConfig<64, 1, 64, 2, 4, SHORT64<RESCALE>>;
-/// Short ones without a mask, where nothing is wasted at a diagonal: wider blocks, for which a
-/// search for maxima would leave too few registers.
-template <Rescale RESCALE>
-using ShortFullHopper64 =
-    std::conditional_t<RESCALE == Rescale::rare, ShortConfig<64, 1, 128, 2, 3, SHORT64<RESCALE>>,
-                       ShortHopper64<RESCALE>>;
-/// Those that three such blocks are enough for, with room for loads to run ahead.
+/// Three, with room for loads to run ahead.
 template <Rescale RESCALE>
 using FewHopper64 = ShortConfig<64, 1, 64, 4, 3, SHORT64<RESCALE>>;
-/// Long problems, up to 128 channels: where the overlap within each warpgroup pays.
+/// Three that take twice as many keys at a time. A search for maxima leaves too few registers.
+using WideHopper64 = ShortConfig<64, 1, 128, 2, 3, SHORT64<Rescale::rare>>;
+/// Up to 128 channels: where the overlap within each warpgroup pays.
 template <Rescale RESCALE>
 using LongHopper128 =
     HopperConfig<128, 3, 64, 4, 2, HopperSwitches{.overlap = Overlap::scores, .rescale = RESCALE}>;
-/// Longer ones: pairs of blocks load keys and values together.
+/// In pairs of blocks, which load keys and values together.
 template <Rescale RESCALE>
 using PairedHopper128 =
     HopperConfig<128, 3, 64, 4, 2,
@@ -109,61 +106,45 @@ struct PairedKernel : HopperFunctions {
     }
 };
 
+// [choice]
+/// The sizes to choose from, up to 64 channels.
+template <Rescale RESCALE>
+constexpr auto options64() {
+    const std::tuple always{SizeOption<LongHopper64<RESCALE>>{"long64", {1.3, 3.1, 0.791}},
+                            SizeOption<MediumHopper64<RESCALE>>{"medium64", {2.5, 2.2, 0.646}},
+                            SizeOption<ShortHopper64<RESCALE>>{"short64", {2.1, 3.5, 0.251, 0.45}},
+                            SizeOption<FewHopper64<RESCALE>>{"few64", {0.5, 2.3, 0.354, 0.52}}};
+    if constexpr (RESCALE == Rescale::rare)
+        return std::tuple_cat(
+            always, std::tuple{SizeOption<WideHopper64>{"wide64", {0.6, 4.2, 0.236, 0.36}}});
+    else
+        return always;
+}
+/// The same up to 128 channels.
+template <Rescale RESCALE>
+constexpr auto options128() {
+    return std::tuple{SizeOption<LongHopper128<RESCALE>>{"long128", {1.7, 3.3, 0.941}},
+                      SizeOption<ShortHopper128<RESCALE>>{"short128", {0.9, 3.3, 0.681}},
+                      SizeOption<PairedHopper128<RESCALE>>{"paired128", {4.1, 1.8, 0.906}}};
+}
+
 /// The last kernels.
 struct HopperKernel : HopperFunctions {
-    // [choice]
     /// Calls `use.template operator()<Config>()` with the sizes for a problem.
     template <class Use>
     static void with_config(const AttentionProblem& p, int multiprocessors, Use&& use) {
-        with_rescale(p.dtype,
-                     [&]<Rescale RESCALE>() { with_sizes<RESCALE>(p, multiprocessors, use); });
+        const auto quickest = [&](const auto&... options) {
+            with_quickest(p, multiprocessors, use, options...);
+        };
+        with_rescale(p.dtype, [&]<Rescale RESCALE>() {
+            if (p.head_dim > 64)
+                std::apply(quickest, options128<RESCALE>());
+            else
+                std::apply(quickest, options64<RESCALE>());
+        });
     }
-
-  private:
-    template <Rescale RESCALE, class Use>
-    static void with_sizes(const AttentionProblem& p, int multiprocessors, Use&& use) {
-        if (p.head_dim > 64) {
-            if (p.len_kv <= 512) return use.template operator()<ShortHopper128<RESCALE>>();
-            if (in_pairs(p, multiprocessors))
-                return use.template operator()<PairedHopper128<RESCALE>>();
-            return use.template operator()<LongHopper128<RESCALE>>();
-        }
-        if (blocks_of(p, 64) <= 3 * multiprocessors)
-            return use.template operator()<FewHopper64<RESCALE>>();
-        if (blocks_of(p, 64) <= 4 * multiprocessors)  // all of them at once
-            return use.template operator()<ShortHopper64<RESCALE>>();
-        if (p.causal && short_and_causal(p, multiprocessors))
-            return use.template operator()<ShortHopper64<RESCALE>>();
-        if (!p.causal && short_and_full(p, multiprocessors))
-            return use.template operator()<ShortFullHopper64<RESCALE>>();
-        use.template operator()<LongHopper64<RESCALE>>();
-    }
-    // [pairs]
-    /// Pairs of blocks read half as much, in tiles of twice the rows. With a mask one block waits
-    /// for the other at every diagonal; without one, tiles are alike, and pairs must not need a
-    /// round more.
-    static bool in_pairs(const AttentionProblem& p, int multiprocessors) {
-        if (multiprocessors < 2 || p.len_kv < 1024) return false;
-        if (p.causal) return std::min(p.len_q, p.len_kv) >= 16384;
-        return rounds_of(p, 384, multiprocessors / 2) <= rounds_of(p, 192, multiprocessors);
-    }
-    // [pairs]
-    /// With a mask large tiles differ in length, and balance where there are several to a
-    /// multiprocessor.
-    static bool short_and_causal(const AttentionProblem& p, int multiprocessors) {
-        return p.len_kv <= 960 || blocks_of(p, 256) < multiprocessors;
-    }
-    /// Without one they are alike: their last round may be nearly empty.
-    static bool short_and_full(const AttentionProblem& p, int multiprocessors) {
-        const std::int64_t places = rounds_of(p, 256, multiprocessors) * multiprocessors;
-        return p.len_kv <= 1536 && 5 * blocks_of(p, 256) < 4 * places;
-    }
-    /// Rounds of tiles of so many rows, of which so many run at once.
-    static std::int64_t rounds_of(const AttentionProblem& p, int rows, int at_once) {
-        return (blocks_of(p, rows) + at_once - 1) / at_once;
-    }
-    // [choice]
 };
+// [choice]
 
 }  // namespace FA_KERNEL_NAMESPACE
 }  // namespace fa

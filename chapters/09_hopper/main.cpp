@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
         show_resources(program, options);
         show_steps(program, options);
         show_counts(program, options);
+        show_sizes(program, options);
         show_ablations(program, options);
         show_timeline(program, options);
         show_errors(program, options);

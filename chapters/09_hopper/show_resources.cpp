@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "chapters/04_cuda_tiled/multiprocessor.h"
@@ -100,28 +102,23 @@ void show_resources(Program& program, const HopperOptions& options) {
 #endif
         add(program, table, k, gpu);
     });
-    // The last kernels, each by a problem that it is chosen for.
-    struct Choice {
-        const char* name;
-        std::int64_t head_dim, length;
-        bool causal;
-    };
-    for (const Choice& choice :
-         {Choice{"few tiles, d64", 64, 512, true}, Choice{"short, d64", 64, 768, true},
-          Choice{"short and full, d64", 64, 1024, false}, Choice{"long, d64", 64, 4096, true},
-          Choice{"short, d128", 128, 512, true}, Choice{"long, d128", 128, 4096, true},
-          Choice{"pairs, d128", 128, 4096, false}}) {
-        p.head_dim = choice.head_dim;
-        p.len_q = p.len_kv = choice.length;
-        p.causal = choice.causal;
-        HopperKernel::with_config(p, Multiprocessor::COUNT, [&]<class Config>() {
-            Kernel k = describe_kernel<Config>(choice.name, p);
+    const auto add_sizes = [&]<class... Config>(const std::tuple<SizeOption<Config>...>& sizes) {
+        [[maybe_unused]] std::size_t n = 0;
+        const auto add_size = [&]<class One>(const SizeOption<One>& option) {
+            p.head_dim = One::HEAD_DIM;
+            Kernel k = describe_kernel<One>(std::string(option.name), p);
 #ifdef FA_HOPPER_ENABLED
-            if (gpu) k.resources = hopper_resources(p);
+            if (gpu)
+                k.resources =
+                    (One::HEAD_DIM == 64 ? hopper_sizes64_on_gpu() : hopper_sizes128_on_gpu())[n++]
+                        .resources(p);
 #endif
             add(program, table, k, gpu);
-        });
-    }
+        };
+        std::apply([&](const auto&... option) { (add_size(option), ...); }, sizes);
+    };
+    add_sizes(options64<Rescale::rare>());
+    add_sizes(options128<Rescale::rare>());
     fmt::print("{}", table.str());
     fmt::print(
         "\nTile: queries x keys. Moved: registers of a thread that loads / that computes, once "
