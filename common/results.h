@@ -49,7 +49,8 @@ class Results {
   public:
     nlohmann::ordered_json context;
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    nlohmann::ordered_json extras = nlohmann::ordered_json::object();  ///< further top-level keys
+    /// Further top-level keys. A reference to one lasts until the next is added.
+    nlohmann::ordered_json extras = nlohmann::ordered_json::object();
 
     /// The fields that identify a timed row: implementation, device, the problem's shape, and
     /// direction "forward".

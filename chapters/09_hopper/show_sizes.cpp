@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -16,6 +16,7 @@
 #ifdef FA_HOPPER_ENABLED
 #include "chapters/09_hopper/cuda_hopper.h"
 #include "common/cuda/device.h"
+#include "common/cuda/power.h"
 #include "common/cuda/timing.h"
 #endif
 
@@ -61,48 +62,63 @@ Machine machine_of([[maybe_unused]] const Program& program) {
     return machine;
 }
 
-/// Microseconds of the n-th size with a problem, where they can be measured.
-std::optional<double> measured_time([[maybe_unused]] const AttentionProblem& p,
-                                    [[maybe_unused]] std::size_t n,
-                                    [[maybe_unused]] std::uint64_t seed, bool measured) {
-    if (!measured) return {};
 #ifdef FA_HOPPER_ENABLED
+/// Microseconds of each size with a problem, inputs in L2 where they fit: medians of replays in
+/// turns, each behind a rest, so that none pays for the power of another.
+std::vector<double> measured_times(const AttentionProblem& p, std::uint64_t seed) {
     constexpr int RUNS = 5;
-    const auto there = p.head_dim > 64 ? hopper_sizes128_on_gpu() : hopper_sizes64_on_gpu();
-    TimedAttention timed(there[n].implementation, p, CacheState::warm, seed);
-    return 1e6 * measure(timed, RUNS).median;
-#else
-    return {};
-#endif
+    constexpr double REST_SECONDS = 8e-3;
+    std::vector<std::unique_ptr<TimedAttention>> sizes;
+    for (const HopperSize& size :
+         p.head_dim > 64 ? hopper_sizes128_on_gpu() : hopper_sizes64_on_gpu())
+        sizes.push_back(
+            std::make_unique<TimedAttention>(size.implementation, p, CacheState::warm, seed));
+    std::vector<std::vector<double>> times(sizes.size());
+    for (int run = 0; run < RUNS; ++run)
+        for (std::size_t n = 0; n < sizes.size(); ++n) {
+            let_cool(REST_SECONDS);
+            sizes[n]->replay();  // the clock under load
+            times[n].push_back(1e6 * sizes[n]->replay() /
+                               static_cast<double>(sizes[n]->launches()));
+        }
+    std::vector<double> medians;
+    for (std::vector<double>& of_one : times) {
+        std::ranges::nth_element(of_one, of_one.begin() + RUNS / 2);
+        medians.push_back(of_one[RUNS / 2]);
+    }
+    return medians;
 }
+#endif
 
 /// Tries all sizes with a problem.
-/// @return the one that is chosen, its rate, and, where it was measured, what it loses
+/// @return the one that is chosen, its rate, and, where it was measured, what the best has more
 std::string try_sizes(Program& program, const Machine& machine, std::vector<Size>& sizes,
                       const AttentionProblem& p, std::vector<double>& losses) {
-    const Size* chosen = nullptr;
-    double least_predicted = 0, least = 0, time_of_chosen = 0;
+    std::vector<double> predicted, times;
+    for (const Size& size : sizes)
+        predicted.push_back(
+            predicted_microseconds(p, machine.multiprocessors, size.tile, size.pace));
+    times = predicted;
+#ifdef FA_HOPPER_ENABLED
+    if (machine.measured) times = measured_times(p, program.seed);
+#endif
     for (std::size_t n = 0; n < sizes.size(); ++n) {
-        Size& size = sizes[n];
-        const double predicted =
-            predicted_microseconds(p, machine.multiprocessors, size.tile, size.pace);
-        const auto measured = measured_time(p, n, program.seed, machine.measured);
-        const double time = measured.value_or(predicted);
-        if (measured) size.times.push_back({p, time});
-        least = n == 0 ? time : std::min(least, time);
-        if (n == 0 || predicted < least_predicted)
-            least_predicted = predicted, time_of_chosen = time, chosen = &size;
-        program.results.extras["sizes"].push_back({{"head_dim", p.head_dim},
-                                                   {"causal", p.causal},
-                                                   {"batch", p.batch},
-                                                   {"heads_q", p.heads_q},
-                                                   {"length", p.len_q},
-                                                   {"size", size.name},
-                                                   {"predicted_us", predicted},
-                                                   {"measured_us", number_or_null(measured)}});
+        if (machine.measured) sizes[n].times.push_back({p, times[n]});
+        program.results.extras["sizes"].push_back(
+            {{"head_dim", p.head_dim},
+             {"causal", p.causal},
+             {"batch", p.batch},
+             {"heads_q", p.heads_q},
+             {"length", p.len_q},
+             {"size", sizes[n].name},
+             {"predicted_us", predicted[n]},
+             {"measured_us", number_or_null(machine.measured, times[n])}});
     }
-    losses.push_back(time_of_chosen / least - 1);
-    std::string cell = fmt::format("{} {:.0f}", chosen->name, 1e-6 * p.flops() / time_of_chosen);
+    const auto chosen =
+        static_cast<std::size_t>(std::ranges::min_element(predicted) - predicted.begin());
+    losses.push_back(times[chosen] / *std::ranges::min_element(times) - 1);
+    std::string cell =
+        fmt::format("{} {:.0f}", sizes[chosen].name, 1e-6 * p.flops() / times[chosen]);
     if (losses.back() >= 0.005) cell += fmt::format(" (best +{:.0f} %)", 100 * losses.back());
     return cell;
 }

@@ -72,8 +72,7 @@ void show_timeline(Program& program, const HopperOptions& options) {
                    : "The executor's clock counts turns of its threads: these shares say nothing "
                      "about time. They show the\nform of what a GPU leaves, which --json writes "
                      "event by event.");
-    auto& events = program.results.extras["timeline"];
-    events = nlohmann::ordered_json::array();
+    auto events = nlohmann::ordered_json::array();
     program.results.extras["timeline_clock"] = gpu ? "cycles" : "turns of the executor's threads";
     program.results.extras["timeline_problem"] = describe(p);
     for (const TracedSchedule& schedule : traced) {
@@ -82,6 +81,7 @@ void show_timeline(Program& program, const HopperOptions& options) {
                             "without a gap", complete(schedule) ? "without a gap" : "not so",
                             complete(schedule));
     }
+    program.results.extras["timeline"] = std::move(events);
 }
 
 }  // namespace fa
