@@ -2,6 +2,7 @@
 // lie, and what it learns from its processes.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdint>
@@ -9,8 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
+#include "chapters/04_cuda_tiled/multiprocessor.h"
+#include "chapters/09_hopper/hopper_host.h"
 #include "chapters/09_hopper/hopper_support.h"
 #include "chapters/09_hopper/hunt_cases.h"
 #include "chapters/09_hopper/hunt_processes.h"
@@ -76,6 +81,34 @@ TEST_CASE("hunt: every length comes, and of everything else enough") {
         CAPTURE(entry.first);
         CHECK(count >= CASES / 64);
         CHECK(count <= CASES - CASES / 8);
+    }
+}
+
+TEST_CASE("hunt: every size of the last kernels comes") {
+    Random random(1);
+    std::map<std::string, int> seen;
+    for (std::int64_t n = 0; n < 3 * HUNT_LENGTHS; ++n) {
+        const HuntCase c = hunt_case(n, random);
+        if (c.step != HuntCase::LAST) continue;
+        const auto note = [&](const auto&... option) {
+            const auto one = [&]<class Config>(const SizeOption<Config>& size) {
+                HopperKernel::with_config(c.problem, Multiprocessor::COUNT, [&]<class Chosen>() {
+                    if (std::is_same_v<Chosen, Config>)
+                        ++seen[fmt::format("{} {}", name_of(c.problem.dtype), size.name)];
+                });
+            };
+            (one(option), ...);
+        };
+        std::apply(note, options64<Rescale::rare>());
+        std::apply(note, options64<Rescale::lazy>());
+        std::apply(note, options128<Rescale::rare>());
+        std::apply(note, options128<Rescale::lazy>());
+    }
+    CHECK(seen.size() == 15);  // fp16 has no "wide64"
+    for (const auto& entry : seen) {
+        const int count = entry.second;
+        CAPTURE(entry.first);
+        CHECK(count >= 5);
     }
 }
 
