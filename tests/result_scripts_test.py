@@ -293,8 +293,8 @@ class Sentences(unittest.TestCase):
             -gain("warpgroups", "overlap", 512)))
         self.contains(page, "{} % at 512 tokens, {} % at 1k, {} % at 2k, {} % at 4k and {} % at 16k: the count".format(
             *(gain("diagonal", "warpgroups", length) for length in (512, 1024, 2048, 4096, 16384))))
-        self.contains(page, "{} % at 1k, {} % at 2k, {} % at 4k, and nothing beyond".format(
-            *(gain("persistent", "diagonal", length) for length in (1024, 2048, 4096))))
+        self.contains(page, "{} % at 1k, {} % at 2k, {} % at 4k, {} % at 8k".format(
+            *(gain("persistent", "diagonal", length) for length in (1024, 2048, 4096, 8192))))
         self.contains(page, "{} % at 512 tokens, {} % at 2k, {} % at 4k, {} % at 8k".format(
             *(gain("hopper_lazy", "persistent", length) for length in (512, 2048, 4096, 8192))))
         self.contains(page, ", ".join(f"{rate['hopper', length]:.0f}" for length in (512, 1024, 2048, 4096, 8192))
