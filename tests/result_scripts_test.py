@@ -2,8 +2,10 @@
 """The scripts that show results: the same picture for the same numbers, out of memory shown, tables from
 several files, and words where PyTorch is missing."""
 import json
+import math
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -299,9 +301,32 @@ class Sentences(unittest.TestCase):
             *(gain("hopper_lazy", "persistent", length) for length in (512, 2048, 4096, 8192))))
         self.contains(page, ", ".join(f"{rate['hopper', length]:.0f}" for length in (512, 1024, 2048, 4096, 8192))
                       + f" and {rate['hopper', 16384]:.0f}")
+        self.choice_of_sizes(page, document["sizes"])
         hunt = json.loads((self.RESULTS / "hopper_hunt.json").read_text())["hunt"]
         for key in "launches", "cases", "delayed_launches", "graph_launches":
             self.contains(page, f"{hunt[key]:,}")
+
+    def choice_of_sizes(self, page, timed):
+        """What the model of chapter 9 is off by, what its choice loses, and what one size for all would."""
+        off = sorted(abs(math.log(t["predicted_us"] / t["measured_us"])) for t in timed)
+        problems = {}
+        for t in timed:
+            problems.setdefault((t["head_dim"], t["causal"], t["batch"], t["length"]), []).append(t)
+        chosen, of_size = [], {64: {}, 128: {}}
+        for (head_dim, *_), sizes in problems.items():
+            best = min(t["measured_us"] for t in sizes)
+            chosen.append(min(sizes, key=lambda t: t["predicted_us"])["measured_us"] / best - 1)
+            for t in sizes:
+                of_size[head_dim].setdefault(t["size"], []).append(t["measured_us"] / best - 1)
+        low, high = ({d: 100 * choose(map(statistics.mean, sizes.values())) for d, sizes in of_size.items()}
+                     for choose in (min, max))
+        self.contains(
+            page, f"tries all sizes with {len(problems)} problems",
+            f"off by {100 * statistics.median(off):.0f} % on the median, and by more than a seventh in "
+            f"{100 * sum(x > 1 / 7 for x in off) / len(off):.0f} % of its predictions",
+            f"loses {100 * statistics.mean(chosen):.1f} % on the mean to the best, and {100 * max(chosen):.0f} % at most",
+            f"{low[64]:.0f} to {high[64]:.0f} % on the mean with 64 channels, depending on which, and "
+            f"{low[128]:.0f} to {high[128]:.0f} % with 128")
 
     def test_chapter_8(self):
         rows = self.rows("tensor_cores.json", "tensor_cores_peers.json")
