@@ -244,11 +244,16 @@ TEST_CASE("hopper: sizes for a problem of 128 channels") {
     CHECK(gets<LongHopper128<rare>>(64, 2048, 2048, 128, true));
     CHECK(gets<PairedHopper128<rare>>(64, 16384, 16384, 128, true));
     CHECK(gets<PairedHopper128<rare>>(64, 4096, 4096, 128, false));
-    // 128 tiles of 128 queries at once; 88 of 192 would take no less time.
+    // 128 tiles of 128 queries run at once. So do 96 of 192, and take a third longer.
     CHECK(gets<ShortHopper128<rare>>(16, 1024, 1024, 128, false));
     // The same keys for few queries, whose tiles all run at once.
     CHECK(gets<ShortHopper128<rare>>(64, 1, 16384, 128, true));
     CHECK(gets<ShortHopper128<rare>>(64, 1, 16384, 128, false));
+    CHECK(gets<ShortHopper128<rare>>(1024, 1, 16384, 128, true));
+    CHECK(gets<ShortHopper128<rare>>(1024, 1, 16384, 128, false));
+    // Under a mask, too, tiles of 256 of few queries are alike: 144 would be two rounds.
+    CHECK(gets<WideHopper64>(48, 768, 16384, 64, true));
+    CHECK(gets<WideHopper64>(48, 768, 16384, 64, false));
 }
 
 TEST_CASE("hopper: pairs of blocks on as many multiprocessors as there are") {
@@ -388,8 +393,8 @@ TEST_CASE("hopper: what a launch should take") {
     CHECK(PACE.tile(4, 2) == 2 + 4 * 6);
     CHECK(PACE.tile(4, 1) == 2 + 4 * 5);  // alone
     AttentionProblem p{.batch = 2, .heads_q = 4, .heads_kv = 4, .len_q = 256, .len_kv = 130};
-    const auto on = [&](int multiprocessors, const TileSize& size) {
-        return predicted_microseconds(p, multiprocessors, size, PACE);
+    const auto on = [&](int multiprocessors, const TileKind& kind) {
+        return predicted_microseconds(p, multiprocessors, kind, PACE);
     };
     // 16 tiles, three blocks of keys: four rounds; one; two at a time, and two or one in the last.
     CHECK(on(4, {.rows = 128, .at_once = 1}) == 1 + 4 * (2 + 3 * 5));
@@ -399,10 +404,9 @@ TEST_CASE("hopper: what a launch should take") {
     // Two blocks of threads to a tile: half as many at once, and none on one multiprocessor.
     CHECK(on(5, {.rows = 128, .at_once = 1, .blocks = 2}) == on(2, {.rows = 128, .at_once = 1}));
     CHECK(std::isinf(on(1, {.rows = 128, .at_once = 1, .blocks = 2})));
-    // A tile with a quarter of its queries counts as 0.6 of one: 8 and 4.8 are two rounds on 7.
+    // A tile that is not full counts as one.
     p.len_q = 160;
-    CHECK(on(7, {.rows = 128, .at_once = 1}) == 1 + 2 * (2 + 3 * 5));
-    CHECK(on(6, {.rows = 128, .at_once = 1}) == 1 + 3 * (2 + 3 * 5));
+    CHECK(on(16, {.rows = 128, .at_once = 1}) == 1 + (2 + 3 * 5));
     p.causal = true;
     p.len_q = p.len_kv = 512;
     // 32 tiles of two to eight blocks, five on the mean: 16 follow one another on each of two
@@ -410,8 +414,13 @@ TEST_CASE("hopper: what a launch should take") {
     CHECK(on(2, {.rows = 128, .at_once = 1}) == 1 + 16 * (2 + 5 * 5));
     CHECK(on(100, {.rows = 128, .at_once = 1}) == 1 + (2 + 8 * 5));
     CHECK(on(10, {.rows = 128, .at_once = 4}) == 1 + (2 + 8 * 7.5));
+    // A few queries of many keys: nearly alike, and so in rounds, of which the second counts.
+    p.len_kv = 64 * 100;
+    CHECK(on(20, {.rows = 128, .at_once = 1}) == 1 + 2 * (2 + 94 * 5));
     p.len_kv = 0;
     CHECK(on(100, {.rows = 128, .at_once = 1}) == 3);
+    p.len_q = 0;
+    CHECK(on(100, {.rows = 128, .at_once = 1}) == 1);
 }
 
 TEST_CASE("hopper: sizes for a problem") {

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// The variants of the last kernel for long problems, as types: for 64 and for 128 channels.
+/// The variants of one of the last kernels, as types: for 64 channels, of the one for problems with
+/// much to do; for 128 channels, of the one that is not in pairs.
 
 #include "chapters/09_hopper/hopper_host.h"
 

@@ -23,8 +23,8 @@ std::span<const HopperSize> hopper_sizes64_on_gpu();
 /// The same for 128 channels.
 std::span<const HopperSize> hopper_sizes128_on_gpu();
 
-/// "cuda_hopper_paired": in pairs of blocks, whatever the problem. Not on the list: it is for
-/// tests, which would have to wait for the long problems that are given to it otherwise.
+/// "cuda_hopper_paired": in pairs of blocks, whatever the problem, and in fp16, too. Not on the
+/// list: it is for tests.
 extern const Implementation CUDA_HOPPER_PAIRED;
 
 }  // namespace fa

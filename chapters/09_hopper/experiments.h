@@ -28,7 +28,8 @@ void show_layout(Program& program);
 /// Tile, shared memory and registers of each step and each size of the last kernels.
 void show_resources(Program& program, const HopperOptions& options);
 
-/// Which of the sizes should be the quickest for which problem; on a GPU, what each really takes.
+/// Which of the sizes should be the quickest for which problem, in bf16, for its own list of
+/// batches and lengths, with and without a mask; on a GPU, what each really takes.
 void show_sizes(Program& program, const HopperOptions& options);
 
 /// How busy each unit is with a block of keys; times of the steps, predicted and measured.

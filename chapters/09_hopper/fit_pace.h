@@ -19,7 +19,7 @@ struct TimedLaunch {
 /// model so simple is quite wrong about some. Found by changing one number at a time, from `begin`
 /// on; a number that is 0 there stays 0.
 /// @param times at least one
-TilePace fit_pace(std::span<const TimedLaunch> times, int multiprocessors, const TileSize& size,
+TilePace fit_pace(std::span<const TimedLaunch> times, int multiprocessors, const TileKind& kind,
                   const TilePace& begin);
 
 }  // namespace fa

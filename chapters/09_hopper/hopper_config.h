@@ -29,7 +29,7 @@ struct HopperSwitches {
     bool persistent = true;      ///< a block works on several tiles; else on one
     bool in_advance = false;     ///< which tiles a block gets is known from the start
     bool late_fetch = true;      ///< the next tile is fetched after the last load of this one
-    bool sections = true;        ///< longest tiles first, over the heads of a section
+    bool sections = true;        ///< long tiles first, over the heads of a section
     bool store_by_tma = true;    ///< O leaves through shared memory
     bool move_registers = true;  ///< from the warps that load to those that compute
     bool early_launch = true;    ///< a grid begins while the one before it ends

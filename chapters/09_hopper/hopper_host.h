@@ -92,7 +92,7 @@ struct OneSize : HopperFunctions {
     }
 };
 
-/// The longest ones in pairs of blocks, for problems of any size.
+/// Pairs of blocks, for problems of any size.
 struct PairedKernel : HopperFunctions {
     /// Calls `use.template operator()<Config>()` with the sizes for a problem.
     template <class Use>

@@ -29,9 +29,10 @@ template <class Use>
 void for_each_tile(const ModelledStep& step, const AttentionProblem& p, Use&& use) {
     const std::int64_t heads = p.batch * p.heads_q, block_m = step.block_m();
     const std::int64_t in_section = heads_of_section(p, PretendedHopper::L2_BYTES);
+    const std::int64_t last = (p.len_q - 1) / block_m;
     for (std::int64_t head = 0; head < heads; head += in_section)
-        for (std::int64_t tile = (p.len_q - 1) / block_m; tile >= 0; --tile)
-            use(tile * block_m, std::min(in_section, heads - head));
+        for (std::int64_t nth = 0; nth <= last; ++nth)
+            use((p.causal ? last - nth : nth) * block_m, std::min(in_section, heads - head));
 }
 
 }  // namespace

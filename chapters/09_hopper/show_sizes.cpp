@@ -29,7 +29,7 @@ constexpr std::array<std::int64_t, 8> LENGTHS{256, 512, 1024, 1536, 2048, 3072, 
 /// An option, whatever its type.
 struct Size {
     std::string name;
-    TileSize tile;
+    TileKind tile;
     TilePace pace;
     std::vector<TimedLaunch> times{};
 };
@@ -39,7 +39,7 @@ std::vector<Size> sizes_for(std::int64_t head_dim) {
         return std::apply(
             [](const auto&... option) {
                 return std::vector{
-                    Size{std::string(option.name), option.tile_size(), option.pace}...};
+                    Size{std::string(option.name), option.tile_kind(), option.pace}...};
             },
             options);
     };
@@ -145,9 +145,10 @@ void show_paces(Program& program, const Machine& machine, const std::vector<Size
     TextTable table({"size", "launch", "tile", "64 keys", "at least", "fitted: launch", "tile",
                      "64 keys", "at least"});
     const auto cells_of = [](const TilePace& pace) {
-        return std::array{fmt::format("{:.1f}", pace.launch), fmt::format("{:.1f}", pace.start),
-                          fmt::format("{:.3f}", pace.step),
-                          pace.alone > 0 ? fmt::format("{:.2f}", pace.alone) : std::string("-")};
+        return std::array{
+            fmt::format("{:.1f}", pace.launch), fmt::format("{:.1f}", pace.start),
+            fmt::format("{:.3f}", pace.step),
+            pace.alone > pace.step ? fmt::format("{:.2f}", pace.alone) : std::string("-")};
     };
     for (const Size& size : sizes) {
         const TilePace fitted = fit_pace(size.times, machine.multiprocessors, size.tile, size.pace);
