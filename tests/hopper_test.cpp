@@ -256,6 +256,22 @@ TEST_CASE("hopper: sizes for a problem of 128 channels") {
     CHECK(gets<WideHopper64>(48, 768, 16384, 64, false));
 }
 
+TEST_CASE("hopper: where the suite measures the heap, the size is that of half the length") {
+    // check_heap() takes what the executor holds at 960 tokens from what it holds at 1920.
+    AttentionProblem p{.len_q = 960, .len_kv = 960, .head_dim = 64, .causal = true};
+    for (const DType dtype : {DType::bf16, DType::f16}) {
+        p.dtype = dtype;
+        const auto threads_at = [&](std::int64_t length) {
+            p.len_q = p.len_kv = length;
+            int threads = 0;
+            HopperKernel::with_config(p, PretendedHopper::MULTIPROCESSORS,
+                                      [&]<class Config>() { threads = Config::THREADS; });
+            return threads;
+        };
+        CHECK(threads_at(960) == threads_at(1920));
+    }
+}
+
 TEST_CASE("hopper: pairs of blocks on as many multiprocessors as there are") {
     const AttentionProblem p{.len_q = 1000, .len_kv = 1000, .head_dim = 128, .dtype = DType::bf16};
     CHECK(hopper_blocks<PairedHopper128<Rescale::rare>>(p, 5) == 4);
