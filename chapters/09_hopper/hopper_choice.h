@@ -72,7 +72,7 @@ inline double predicted_microseconds(const AttentionProblem& p, int multiprocess
 /// A size to choose.
 template <class Config_>
 struct SizeOption {
-    using Config = Config_;
+    using Config = Config_;  ///< HopperConfig or ShortConfig
     std::string_view name;
     TilePace pace;
 

@@ -14,12 +14,13 @@ namespace fa {
 inline namespace FA_KERNEL_NAMESPACE {
 
 // [table]
-/// Problems with much to do, up to 64 channels. With four warpgroups there is always another one's
-/// softmax to run beside, and a warpgroup waits for both of its products at once. Where maxima are
-/// searched for, the weighted sum runs beside the search.
+/// Up to 64 channels, with several warpgroups in a block, there is always another one's softmax to
+/// run beside, and a warpgroup waits for both of its products at once. Where maxima are searched
+/// for, the weighted sum runs beside the search.
 template <Rescale RESCALE>
 inline constexpr HopperSwitches LONG64{
     .overlap = RESCALE == Rescale::rare ? Overlap::together : Overlap::scores, .rescale = RESCALE};
+/// Four warpgroups: where there is much to do.
 template <Rescale RESCALE>
 using LongHopper64 = HopperConfig<64, 4, 64, 6, 2, LONG64<RESCALE>>;
 /// Three warpgroups: smaller tiles, where larger ones would leave multiprocessors idle.
