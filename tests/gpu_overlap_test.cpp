@@ -38,8 +38,8 @@ std::vector<AttentionProblem> problems() {
                                 .causal = causal};
     };
     return {
-        problem(4, 512, 64, false),   problem(70, 512, 64, false),  problem(40, 1024, 64, true),
-        problem(40, 512, 128, false), problem(30, 1024, 128, true),
+        problem(4, 512, 64, false),  problem(64, 512, 64, true),   problem(70, 512, 64, false),
+        problem(40, 1024, 64, true), problem(40, 512, 128, false), problem(30, 1024, 128, true),
     };
 }
 

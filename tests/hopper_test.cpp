@@ -249,6 +249,8 @@ TEST_CASE("hopper: sizes for a problem of 128 channels") {
     // The same keys for few queries, whose tiles all run at once.
     CHECK(gets<ShortHopper128<rare>>(64, 1, 16384, 128, true));
     CHECK(gets<ShortHopper128<rare>>(64, 1, 16384, 128, false));
+    CHECK(gets<ShortHopper128<rare>>(256, 1, 16384, 128, true));
+    CHECK(gets<ShortHopper128<rare>>(256, 1, 16384, 128, false));
     CHECK(gets<ShortHopper128<rare>>(1024, 1, 16384, 128, true));
     CHECK(gets<ShortHopper128<rare>>(1024, 1, 16384, 128, false));
     // Under a mask, too, tiles of 256 of few queries are alike: 144 would be two rounds.
